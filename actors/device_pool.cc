@@ -44,6 +44,38 @@ DevicePool::Slot& DevicePool::Add(v1::Device device, bool local, DataNames data,
   return slot;
 }
 
+void DevicePool::SetWorker(Slot& slot, WorkerActor worker) {
+  slot.worker = std::move(worker);
+  if (!slot.device.prepares()) List(slot);
+}
+
+void DevicePool::WorkerReady(Slot& slot, bool warm) {
+  slot.idle = true;
+  slot.warm = warm;
+  SetStarting(slot, false);
+  Update(slot);
+}
+
+void DevicePool::ProcessUp(Slot& slot) {
+  slot.warm = true;
+  SetStarting(slot, false);
+  Update(slot);
+}
+
+void DevicePool::Occupy(Slot& slot) {
+  slot.idle = false;
+  SetStarting(slot, slot.local && !slot.warm);
+  Update(slot);
+}
+
+void DevicePool::WorkerDown(Slot& slot) {
+  slot.worker = nullptr;
+  slot.idle = slot.warm = false;
+  ++slot.downs;
+  SetStarting(slot, false);
+  Update(slot);
+}
+
 void DevicePool::List(Slot& slot) {
   const KindKey key(slot.local, NodeOf(slot).programs, RoundedMemory(DeviceMemory(slot.device)), slot.data, slot.ends,
                     slot.device.kind(), slot.labels);
@@ -74,10 +106,7 @@ void DevicePool::Update(Slot& slot) {
   slot.use.Move({telemetry_, &telemetry_->devices[UseOf(slot)]});
 }
 
-void DevicePool::GiveUp(Slot& slot) {
-  if (!slot.device.prepares()) slot.use.Move({telemetry_, &telemetry_->devices[DeviceUse::kDown]});
-  Unlist(slot);
-}
+void DevicePool::GiveUp(Slot& slot) { Unlist(slot); }
 
 void DevicePool::Unlist(Slot& slot) {
   if (slot.kind == nullptr) return;

@@ -28,8 +28,8 @@
 
 namespace lanista {
 
-// A plain class for one thread. It sends no messages and spawns no workers: whoever changes a slot says so
-// (Update).
+// A plain class for one thread. It sends no messages and spawns no workers: it is told what happens to a slot, and
+// everything that it says follows at once.
 class DevicePool {
  public:
   using TimePoint = caf::actor_clock::time_point;
@@ -48,7 +48,7 @@ class DevicePool {
     int64_t least_memory = 0;
     // What their node has.
     DataNames data;
-    v1::DeviceKind device_kind = v1::DEVICE_KIND_UNSPECIFIED;
+    v1::DeviceKind::Kind device_kind = v1::DeviceKind::KIND_UNSPECIFIED;
     Labels labels;
     // When they are gone (TimePoint::max(): nobody knows), and how long that was after their node had begun.
     TimePoint ends;
@@ -62,7 +62,9 @@ class DevicePool {
     std::set<int> idle_warm;
     std::set<int> idle_cold;
   };
-  using KindKey = std::tuple<bool, std::set<std::string>, int64_t, DataNames, TimePoint, v1::DeviceKind, Labels>;
+  using KindKey = std::tuple<bool, std::set<std::string>, int64_t, DataNames, TimePoint, v1::DeviceKind::Kind, Labels>;
+  // Only the pool changes a slot, but for two things: what runs there is the business of whoever gives it work, and
+  // when it ends may be set before it gets its first worker.
   struct Slot {
     int number = 0;
     v1::Device device;
@@ -113,12 +115,18 @@ class DevicePool {
   // `telemetry` learns what each device does.
   void Begin(int max_starting, TelemetryPtr telemetry);
 
-  // A new slot, without a worker. It is not listed yet.
+  // A new slot, without a worker. Nobody finds it but by its number.
   Slot& Add(v1::Device device, bool local, DataNames data, Labels labels);
-  // Enters the slot among those that are like it. No place.
-  void List(Slot& slot);
-  // Enters where others look what it does now. REQUIRES: it is listed, or a place.
-  void Update(Slot& slot);
+  // The slot has a worker, and from the first one on is among those that are like it.
+  void SetWorker(Slot& slot, WorkerActor worker);
+  // Its worker waits for work; `warm`: its trial process is up. REQUIRES, as below: it has had a worker.
+  void WorkerReady(Slot& slot, bool warm);
+  // Its trial process is up.
+  void ProcessUp(Slot& slot);
+  // It gets work.
+  void Occupy(Slot& slot);
+  // It has no worker any more. What ran there stays until it is taken.
+  void WorkerDown(Slot& slot);
   // No trial will run there.
   void GiveUp(Slot& slot);
   // It is gone, and with its last slot its node.
@@ -127,8 +135,6 @@ class DevicePool {
   void Learn(const Slot& slot, const std::string& program);
   // What runs on the node's devices gets no new work, or some again. Returns whether there is such a node.
   bool Hold(const v1::HoldNode& hold);
-  // It has work, and its trial process is starting.
-  void SetStarting(Slot& slot, bool starting);
   // Work was done: the device is well.
   static void Worked(Slot& slot);
 
@@ -168,7 +174,12 @@ class DevicePool {
   // This machine's is empty: a node may be called as it is.
   static std::string NameOfNode(const Slot& slot) { return slot.local ? "" : slot.device.node(); }
   static KindKey KeyOf(const Kind& kind);
+  // Enters the slot among those that are like it. No place.
+  void List(Slot& slot);
   void Unlist(Slot& slot);
+  // Enters where others look what it does now. REQUIRES: it is listed, or a place.
+  void Update(Slot& slot);
+  void SetStarting(Slot& slot, bool starting);
   static DeviceUse UseOf(const Slot& slot);
 
   const std::function<void()> on_change_;

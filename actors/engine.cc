@@ -262,7 +262,8 @@ void EngineState::OnEnded(const v1::ModelEvent& event) {
   RunningTrial& trial = running->second;
   if (trial.open_models.erase(event.model()) > 0) unrecorded_ends_[event.trial()][event.model()] = event.sequence();
   trial.measured_memory = std::max(trial.measured_memory, event.ended().models_memory());
-  trial.well &= event.ended().outcome() == v1::SUCCEEDED || event.ended().outcome() == v1::STOPPED_EARLY;
+  trial.well &=
+      event.ended().outcome() == v1::ModelEnded::SUCCEEDED || event.ended().outcome() == v1::ModelEnded::STOPPED_EARLY;
   if (!trial.open_models.empty()) return;
   // A model that takes all that there is says nothing about others, and one that runs again was not estimated.
   if (trial.well && !trial.retry && trial.measured_memory > 0) {

@@ -36,7 +36,7 @@ bool ExpectedDevices::HasData(const v1::ExpectDevices& expected, const DataNames
 
 bool ExpectedDevices::MayMeet(const v1::ExpectDevices& expected, const v1::RequirementsConfig& requirements) const {
   OfferedDevices devices{expected.device_kind(), expected.device_memory(), LabelsOf(expected.labels())};
-  if (devices.kind == v1::DEVICE_KIND_UNSPECIFIED) devices.kind = requirements.device_kind();
+  if (devices.kind == v1::DeviceKind::KIND_UNSPECIFIED) devices.kind = requirements.device_kind();
   if (devices.memory == 0) {
     const auto seen = seen_memory_.find({devices.kind, devices.labels});
     devices.memory = seen == seen_memory_.end() ? requirements.min_device_memory() : seen->second;

@@ -34,7 +34,7 @@ class ExpectedDevices {
   // By source.
   std::map<std::string, v1::ExpectDevices> expected_;
   // The most memory that devices of nodes had so far, by their kind and labels.
-  std::map<std::pair<v1::DeviceKind, Labels>, int64_t> seen_memory_;
+  std::map<std::pair<v1::DeviceKind::Kind, Labels>, int64_t> seen_memory_;
 };
 
 }  // namespace lanista

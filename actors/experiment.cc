@@ -48,15 +48,15 @@ ExperimentSelf::behavior_type ExperimentState::MakeBehavior(ExperimentOptions op
   self_->link_to(options_.strategy);
   if (options_.stopper) self_->link_to(options_.stopper);
   self_->link_to(options_.journal);
-  state_counted_.Move({options_.telemetry, &options_.telemetry->experiments[v1::RUNNING]});
+  state_counted_.Move({options_.telemetry, &options_.telemetry->experiments[v1::ExperimentState::RUNNING]});
   SayWeightsBar();
   Start();
   return {
       [this](const v1::PlannedTrials& planned) { return OnPlanned(planned); },
       [this](v1::ModelEvent& event) { OnModelEvent(std::move(event)); },
       [this](const v1::DeviceShare& share) { OnShare(share); },
-      [this](const v1::StopExperiment& stop) { Stop(v1::STOPPED, stop.reason()); },
-      [this](deadline_atom) { Stop(v1::DONE, "max_duration is over"); },
+      [this](const v1::StopExperiment& stop) { Stop(v1::ExperimentState::STOPPED, stop.reason()); },
+      [this](deadline_atom) { Stop(v1::ExperimentState::DONE, "max_duration is over"); },
       [this](caf::tick_atom) { OnWatchdog(); },
   };
 }
@@ -68,13 +68,14 @@ void ExperimentState::Start() {
   exhausted_ = start.exhausted;
   untold_ = std::move(start.untold);
   const int facts = start.facts.records_size();
-  AddState(start.facts, v1::RUNNING, "");
+  AddState(start.facts, v1::ExperimentState::RUNNING, "");
   start.facts.mutable_records()->rbegin()->mutable_state()->set_served(options_.served);
   const auto recorded = [this, facts](int64_t first_number) {
     v1::ExperimentEvent event;
     *event.mutable_space() = options_.space;
     Watch(std::move(event), 0);
-    if (final_state_ == v1::EXPERIMENT_STATE_UNSPECIFIED) WatchState(v1::RUNNING, "", first_number + facts);
+    if (final_state_ == v1::ExperimentState::STATE_UNSPECIFIED)
+      WatchState(v1::ExperimentState::RUNNING, "", first_number + facts);
   };
   Record(std::move(start.facts), recorded, [] {});
   if (options_.config.has_max_duration()) {
@@ -91,7 +92,7 @@ void ExperimentState::Start() {
 }
 
 void ExperimentState::Proceed() {
-  if (final_state_ == v1::EXPERIMENT_STATE_UNSPECIFIED) {
+  if (final_state_ == v1::ExperimentState::STATE_UNSPECIFIED) {
     // Its answer leads here.
     if (asking_) return;
     TellAll();
@@ -120,7 +121,7 @@ void ExperimentState::Fill() {
       .then([this, count](v1::AskReply& reply) { OnProposal(count, std::move(reply)); },
             [this](const caf::error& error) {
               asking_ = false;
-              Stop(v1::EXPERIMENT_FAILED,
+              Stop(v1::ExperimentState::FAILED,
                    absl::StrCat("the strategy failed: ", std::string(FromCafError(error).message())));
             });
 }
@@ -147,9 +148,9 @@ int ExperimentState::Left() const {
 
 void ExperimentState::OnProposal(int asked, v1::AskReply reply) {
   asking_ = false;
-  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return MaybeFinish();
+  if (final_state_ != v1::ExperimentState::STATE_UNSPECIFIED) return MaybeFinish();
   if (reply.has_error()) {
-    return Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the strategy failed: ", reply.error().message()));
+    return Stop(v1::ExperimentState::FAILED, absl::StrCat("the strategy failed: ", reply.error().message()));
   }
   exhausted_ = reply.exhausted();
   // What ended since it was asked may help it to a proposal.
@@ -163,7 +164,7 @@ void ExperimentState::OnProposal(int asked, v1::AskReply reply) {
   Record(
       std::move(batch), [](int64_t) {}, [] {});
   if (waits && !exhausted_ && options_.ledger->in_flight() == 0) {
-    return Stop(v1::EXPERIMENT_FAILED, "the strategy proposes nothing although nothing is running");
+    return Stop(v1::ExperimentState::FAILED, "the strategy proposes nothing although nothing is running");
   }
   SendModels(std::move(run), /*full=*/waits || Room() <= 0);
   if (waits) return MaybeFinish();
@@ -287,7 +288,7 @@ void ExperimentState::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number
   Ledger::Closed closed = options_.ledger->Close(outcome);
   SayWeightsBar();
   TellStopper(closed.tell);
-  if (options_.stopper && outcome.outcome() == v1::SUCCEEDED && closed.tell.steps() == 0 &&
+  if (options_.stopper && outcome.outcome() == v1::ModelEnded::SUCCEEDED && closed.tell.steps() == 0 &&
       !std::exchange(warned_of_no_steps_, true)) {
     spdlog::warn(
         "{}model {} ended without an intermediate report of `default`: early stopping decides on these, and stops "
@@ -300,7 +301,7 @@ void ExperimentState::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number
   v1::ExperimentEvent event;
   *event.mutable_outcome() = std::move(outcome);
   Watch(std::move(event), number);
-  if (!options_.ledger->hopeless().empty()) return Stop(v1::EXPERIMENT_FAILED, options_.ledger->hopeless());
+  if (!options_.ledger->hopeless().empty()) return Stop(v1::ExperimentState::FAILED, options_.ledger->hopeless());
   Proceed();
 }
 
@@ -309,17 +310,17 @@ void ExperimentState::Drop(int model) {
   MaybeFinish();
 }
 
-void ExperimentState::Stop(v1::ExperimentState final_state, std::string reason) {
-  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return MaybeFinish();
+void ExperimentState::Stop(v1::ExperimentState::State final_state, std::string reason) {
+  if (final_state_ != v1::ExperimentState::STATE_UNSPECIFIED) return MaybeFinish();
   final_state_ = final_state;
   final_reason_ = std::move(reason);
-  state_counted_.Move({options_.telemetry, &options_.telemetry->experiments[v1::STOPPING]});
+  state_counted_.Move({options_.telemetry, &options_.telemetry->experiments[v1::ExperimentState::STOPPING]});
   spdlog::info("{}stopping: {}", LogTag(options_.id), final_reason_);
   v1::CancelExperiment cancel;
   cancel.set_experiment(options_.id);
   self_->send(engine_, std::move(cancel));
   v1::JournalBatch batch = std::exchange(calls_, {});
-  AddState(batch, v1::STOPPING, final_reason_);
+  AddState(batch, v1::ExperimentState::STOPPING, final_reason_);
   const int behind_state = batch.records_size();
   std::vector<v1::ModelOutcome> outcomes = options_.ledger->Cancel();
   // No verdict is waited for any more.
@@ -333,7 +334,7 @@ void ExperimentState::Stop(v1::ExperimentState final_state, std::string reason) 
       std::move(batch),
       [this, behind_state, outcomes = std::move(outcomes)](int64_t first_number) mutable {
         int64_t number = first_number + behind_state;
-        WatchState(v1::STOPPING, final_reason_, number - 1);
+        WatchState(v1::ExperimentState::STOPPING, final_reason_, number - 1);
         for (v1::ModelOutcome& outcome : outcomes) OnOutcomeRecorded(std::move(outcome), number++);
       },
       [this, models = std::move(models)] {
@@ -346,7 +347,7 @@ void ExperimentState::Stop(v1::ExperimentState final_state, std::string reason) 
 void ExperimentState::MaybeFinish() {
   const Ledger& ledger = *options_.ledger;
   if (ledger.in_flight() > 0 || finished_) return;
-  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return Finish(final_state_, final_reason_);
+  if (final_state_ != v1::ExperimentState::STATE_UNSPECIFIED) return Finish(final_state_, final_reason_);
   if (asking_) return;
   const bool limit = Left() <= 0;
   if (!limit && !exhausted_) return;
@@ -354,7 +355,7 @@ void ExperimentState::MaybeFinish() {
   Finish(end.state, end.reason);
 }
 
-void ExperimentState::Finish(v1::ExperimentState state, const std::string& reason) {
+void ExperimentState::Finish(v1::ExperimentState::State state, const std::string& reason) {
   finished_ = true;
   v1::JournalBatch batch = std::exchange(calls_, {});
   AddState(batch, state, reason);
@@ -363,10 +364,10 @@ void ExperimentState::Finish(v1::ExperimentState state, const std::string& reaso
       std::move(batch),
       [this, state, reason, calls](int64_t first_number) { End(state, reason, first_number + calls); },
       // A state that is not in the journal is none that the experiment has. The journal's actor keeps this one.
-      [this] { End(v1::EXPERIMENT_FAILED, std::string(journal_.message()), 0); });
+      [this] { End(v1::ExperimentState::FAILED, std::string(journal_.message()), 0); });
 }
 
-void ExperimentState::End(v1::ExperimentState state, const std::string& reason, int64_t number) {
+void ExperimentState::End(v1::ExperimentState::State state, const std::string& reason, int64_t number) {
   options_.telemetry->experiments_ended[state].Add();
   state_counted_.Move(nullptr);
   options_.weights_bars->Set(options_.id, std::nullopt);
@@ -406,7 +407,7 @@ void ExperimentState::OnWatchdog() {
         .then([](const v1::Ack&) {},
               [this](const caf::error&) {
                 finished_ = true;
-                End(v1::EXPERIMENT_FAILED,
+                End(v1::ExperimentState::FAILED,
                     absl::StrCat("the journal has not answered for ", kJournalLimit.count(),
                                  " minutes: its disk seems to hang"),
                     0);
@@ -427,7 +428,7 @@ void ExperimentState::OnWatchdog() {
 
 void ExperimentState::OnJournalBroken(const caf::error& error) {
   if (journal_.ok()) journal_ = FromCafError(error);
-  Stop(v1::EXPERIMENT_FAILED, std::string(journal_.message()));
+  Stop(v1::ExperimentState::FAILED, std::string(journal_.message()));
 }
 
 v1::StrategyCall& ExperimentState::AddCall() {
@@ -443,7 +444,7 @@ void ExperimentState::Watch(v1::ExperimentEvent event, int64_t number) {
   self_->send(options_.watcher, std::move(event));
 }
 
-void ExperimentState::WatchState(v1::ExperimentState state, const std::string& reason, int64_t number) {
+void ExperimentState::WatchState(v1::ExperimentState::State state, const std::string& reason, int64_t number) {
   v1::ExperimentEvent event;
   event.mutable_state()->set_state(state);
   event.mutable_state()->set_reason(reason);

@@ -1,17 +1,17 @@
 // ExperimentActor: one experiment's life cycle, its limits, and what is in flight.
 //
 //            (1)              (2)
-//   RUNNING -----> STOPPING ------> STOPPED | DONE | EXPERIMENT_FAILED
+//   RUNNING -----> STOPPING ------> STOPPED | DONE | FAILED
 //       \                              ^
 //        +-----------------------------+
 //                     (3)
 //
 //   1. StopExperiment (then STOPPED), max_duration (then DONE), or something that makes going on pointless: the journal
-//      cannot be written, the strategy failed, workers keep being lost (then EXPERIMENT_FAILED). What waits or runs is
+//      cannot be written, the strategy failed, workers keep being lost (then FAILED). What waits or runs is
 //      canceled.
 //   2. Nothing is in flight any more. The answer to an Ask is not waited for.
 //   3. Nothing is in flight and nothing can come: max_trial_number models, or the strategy is exhausted. DONE, or
-//      EXPERIMENT_FAILED where no model succeeded.
+//      FAILED where no model succeeded.
 //
 // The journal comes first: a sample is recorded before its model is planned, a trial before it is queued, an outcome
 // before the strategy or a watcher hears of it, and in one transaction with the end of the attempt that decided. What
@@ -96,7 +96,7 @@ struct ExperimentOptions {
 // no time-outs of their own: CAF never cancels those.)
 using ExperimentSelf = ExperimentActor::extend<caf::reacts_to<deadline_atom>, caf::reacts_to<caf::tick_atom>>;
 
-// Of the actor; the experiment is in a v1::ExperimentState.
+// Of the actor; the experiment is in a v1::ExperimentState::State.
 class ExperimentState {
  public:
   static inline const char* name = "experiment";
@@ -165,12 +165,12 @@ class ExperimentState {
   void Drop(int model);
 
   // (1): goes to STOPPING, and to `final_state` once nothing is in flight. The first reason counts.
-  void Stop(v1::ExperimentState final_state, std::string reason);
+  void Stop(v1::ExperimentState::State final_state, std::string reason);
   // (2) or (3), if it is time.
   void MaybeFinish();
-  void Finish(v1::ExperimentState state, const std::string& reason);
+  void Finish(v1::ExperimentState::State state, const std::string& reason);
   // Tells the watcher the end, and ends.
-  void End(v1::ExperimentState state, const std::string& reason, int64_t number);
+  void End(v1::ExperimentState::State state, const std::string& reason, int64_t number);
 
   // The strategy's next call: in the log as soon as `calls_` is written.
   v1::StrategyCall& AddCall();
@@ -183,7 +183,7 @@ class ExperimentState {
   void OnWatchdog();
   // `number`: the journal's, of this fact; 0: it is not in the journal.
   void Watch(v1::ExperimentEvent event, int64_t number);
-  void WatchState(v1::ExperimentState state, const std::string& reason, int64_t number);
+  void WatchState(v1::ExperimentState::State state, const std::string& reason, int64_t number);
 
   ExperimentSelf::pointer self_;
   ExperimentOptions options_;
@@ -217,7 +217,7 @@ class ExperimentState {
   std::map<int, std::deque<v1::EventsRecorded>> unacknowledged_;
 
   // Set once in STOPPING.
-  v1::ExperimentState final_state_ = v1::EXPERIMENT_STATE_UNSPECIFIED;
+  v1::ExperimentState::State final_state_ = v1::ExperimentState::STATE_UNSPECIFIED;
   std::string final_reason_;
   // Its first error.
   absl::Status journal_;

@@ -10,7 +10,7 @@
 namespace lanista {
 
 struct ExperimentEnd {
-  v1::ExperimentState state = v1::EXPERIMENT_STATE_UNSPECIFIED;
+  v1::ExperimentState::State state = v1::ExperimentState::STATE_UNSPECIFIED;
   // For people.
   std::string reason;
 };

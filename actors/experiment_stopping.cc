@@ -50,7 +50,7 @@ void ExperimentState::StopTraining(int trial, int model) {
 }
 
 void ExperimentState::TellStopper(const v1::TellRequest& tell) {
-  if (!options_.stopper || final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return;
+  if (!options_.stopper || final_state_ != v1::ExperimentState::STATE_UNSPECIFIED) return;
   v1::TellRequest ended = tell;
   // It needs no sample.
   ended.clear_sample();
@@ -70,15 +70,15 @@ void ExperimentState::TellStopper(const v1::TellRequest& tell) {
 
 bool ExperimentState::OnStopperAnswer(const v1::StopVerdict& answer) {
   stopper_told_.pop_front();
-  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED || finished_) return false;
+  if (final_state_ != v1::ExperimentState::STATE_UNSPECIFIED || finished_) return false;
   if (!answer.has_error()) return true;
-  Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the stopper failed: ", answer.error().message()));
+  Stop(v1::ExperimentState::FAILED, absl::StrCat("the stopper failed: ", answer.error().message()));
   return false;
 }
 
 void ExperimentState::OnStopperGone(const caf::error& error) {
   stopper_told_.pop_front();
-  Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the stopper failed: ", std::string(FromCafError(error).message())));
+  Stop(v1::ExperimentState::FAILED, absl::StrCat("the stopper failed: ", std::string(FromCafError(error).message())));
 }
 
 v1::StoppingCall& ExperimentState::AddStoppingCall(v1::JournalBatch& batch) {

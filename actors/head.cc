@@ -238,7 +238,7 @@ void HeadState::Begin(Beginning beginning) {
   const int number = ++last_beginning_;
   Beginning& begun = beginnings_.emplace(number, std::move(beginning)).first->second;
   begun.counted = std::make_unique<CountedIn>();
-  begun.counted->Move({options_.telemetry, &options_.telemetry->experiments[v1::CREATED]});
+  begun.counted->Move({options_.telemetry, &options_.telemetry->experiments[v1::ExperimentState::CREATED]});
   Discover(number);
 }
 
@@ -314,7 +314,7 @@ void HeadState::GiveUpTrialsOfNodes(const std::string& experiment) {
 void HeadState::EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, const absl::Status& why) {
   v1::ExperimentEvent event;
   event.set_experiment(held.id);
-  event.mutable_state()->set_state(absl::IsCancelled(why) ? v1::STOPPED : v1::EXPERIMENT_FAILED);
+  event.mutable_state()->set_state(absl::IsCancelled(why) ? v1::ExperimentState::STOPPED : v1::ExperimentState::FAILED);
   event.mutable_state()->set_reason(std::string(why.message()));
   spdlog::info("{}did not begin: {}", LogTag(held.id), event.state().reason());
   options_.telemetry->experiments_ended[event.state().state()].Add();
@@ -413,11 +413,11 @@ void HeadState::OnExperimentDown(const caf::down_msg& down) {
     // It did not come to its end: nobody else will tell.
     v1::ExperimentEvent event;
     event.set_experiment(found->second.id);
-    event.mutable_state()->set_state(v1::EXPERIMENT_FAILED);
+    event.mutable_state()->set_state(v1::ExperimentState::FAILED);
     event.mutable_state()->set_reason(
         absl::StrCat("an internal error ended it: ", std::string(FromCafError(down.reason).message())));
     spdlog::error("{}{}", LogTag(found->second.id), event.state().reason());
-    options_.telemetry->experiments_ended[v1::EXPERIMENT_FAILED].Add();
+    options_.telemetry->experiments_ended[v1::ExperimentState::FAILED].Add();
     self_->send(found->second.watcher, std::move(event));
   }
   experiments_.erase(found);

@@ -17,7 +17,7 @@ inline v1::JournalRecord& AddRecord(v1::JournalBatch& batch) {
 }
 
 // Appends that the experiment is in this state from now on.
-inline void AddState(v1::JournalBatch& batch, v1::ExperimentState state, const std::string& reason) {
+inline void AddState(v1::JournalBatch& batch, v1::ExperimentState::State state, const std::string& reason) {
   v1::StateChanged& changed = *AddRecord(batch).mutable_state();
   changed.set_state(state);
   changed.set_reason(reason);

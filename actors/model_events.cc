@@ -18,17 +18,18 @@ absl::Status Wrong(const std::string& what) { return absl::InvalidArgumentError(
 
 absl::Status CheckEnd(const v1::ModelEnded& ended, bool canceled, bool stopped) {
   switch (ended.outcome()) {
-    case v1::SUCCEEDED:
-    case v1::FAILED:
-    case v1::UNMERGED:
-    case v1::INFEASIBLE:
+    case v1::ModelEnded::SUCCEEDED:
+    case v1::ModelEnded::FAILED:
+    case v1::ModelEnded::UNMERGED:
+    case v1::ModelEnded::INFEASIBLE:
       return absl::OkStatus();
-    case v1::CANCELED:
+    case v1::ModelEnded::CANCELED:
       return canceled ? absl::OkStatus() : Wrong("says CANCELED of a trial that was not canceled");
-    case v1::STOPPED_EARLY:
+    case v1::ModelEnded::STOPPED_EARLY:
       return stopped ? absl::OkStatus() : Wrong("says STOPPED_EARLY of a model that was not stopped");
-    case v1::LOST:
-      if (ended.lost_cause() == v1::PROCESS_ENDED || ended.lost_cause() == v1::PROCESS_KILLED) return absl::OkStatus();
+    case v1::ModelEnded::LOST:
+      if (ended.lost_cause() == v1::ModelEnded::PROCESS_ENDED || ended.lost_cause() == v1::ModelEnded::PROCESS_KILLED)
+        return absl::OkStatus();
       return Wrong(absl::StrCat("says that an attempt was lost for cause ", ended.lost_cause()));
     default:
       return Wrong(absl::StrCat("ends an attempt with outcome ", ended.outcome()));
@@ -38,7 +39,8 @@ absl::Status CheckEnd(const v1::ModelEnded& ended, bool canceled, bool stopped) 
 }  // namespace
 
 v1::ModelEvent EndedEvent(const v1::TrialSpec& spec, const v1::TrialModel& model, int last_sequence,
-                          v1::Outcome outcome, const v1::Failure& failure, v1::LostCause lost_cause) {
+                          v1::ModelEnded::Outcome outcome, const v1::Failure& failure,
+                          v1::ModelEnded::LostCause lost_cause) {
   v1::ModelEvent event;
   event.set_experiment(spec.experiment());
   event.set_trial(spec.trial());
@@ -48,7 +50,7 @@ v1::ModelEvent EndedEvent(const v1::TrialSpec& spec, const v1::TrialModel& model
   *event.mutable_time() = Now();
   event.mutable_ended()->set_outcome(outcome);
   event.mutable_ended()->set_lost_cause(lost_cause);
-  if (failure.reason() != v1::FAILURE_REASON_UNSPECIFIED) *event.mutable_ended()->mutable_failure() = failure;
+  if (failure.reason() != v1::Failure::REASON_UNSPECIFIED) *event.mutable_ended()->mutable_failure() = failure;
   return event;
 }
 

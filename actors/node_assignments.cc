@@ -155,17 +155,17 @@ bool NodeAssignments::may_say_more(bool too_many) const {
   return !unrecorded_.reaches(too_many ? EventAmount{1, 1} : kMostUnrecorded);
 }
 
-std::vector<v1::ModelEvent> NodeAssignments::EndsOf(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure,
-                                                    v1::LostCause cause) {
+std::vector<v1::ModelEvent> NodeAssignments::EndsOf(const Trial& trial, v1::ModelEnded::Outcome outcome,
+                                                    const v1::Failure& failure, v1::ModelEnded::LostCause cause) {
   std::vector<v1::ModelEvent> ends;
   for (const v1::TrialModel& model : trial.spec.models()) {
     const auto open = trial.open.find(model.model());
     if (open == trial.open.end()) continue;
     const int last = open->second.last_sequence;
     if (open->second.stopped) {
-      ends.push_back(EndedEvent(trial.spec, model, last, v1::STOPPED_EARLY));
+      ends.push_back(EndedEvent(trial.spec, model, last, v1::ModelEnded::STOPPED_EARLY));
     } else if (trial.canceled) {
-      ends.push_back(EndedEvent(trial.spec, model, last, v1::CANCELED));
+      ends.push_back(EndedEvent(trial.spec, model, last, v1::ModelEnded::CANCELED));
     } else {
       ends.push_back(EndedEvent(trial.spec, model, last, outcome, failure, cause));
     }

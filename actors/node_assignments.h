@@ -113,8 +113,9 @@ class NodeAssignments {
 
   // The ends of a trial's models that have not ended. They end so; but those that were stopped, or all if the trial was
   // canceled, end as was asked for.
-  static std::vector<v1::ModelEvent> EndsOf(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
-                                            v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED);
+  static std::vector<v1::ModelEvent> EndsOf(const Trial& trial, v1::ModelEnded::Outcome outcome,
+                                            const v1::Failure& failure = {},
+                                            v1::ModelEnded::LostCause cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED);
 
  private:
   // Changes what is unrecorded of a trial, and of the node with it.

@@ -22,7 +22,8 @@ constexpr int kMaxAssignmentsPerDevice = 4;
 bool IsShortLine(const std::string& text) { return text.size() <= kMaxIdBytes && Printable(text) == text; }
 
 bool IsDevice(const v1::Device& device) {
-  const bool is_kind = device.kind() == v1::CPU || (device.kind() == v1::GPU && !device.prepares());
+  const bool is_kind =
+      device.kind() == v1::DeviceKind::CPU || (device.kind() == v1::DeviceKind::GPU && !device.prepares());
   return is_kind && device.index() >= 0 && device.threads() >= 0 && device.memory_limit() >= 0 &&
          device.memory() >= 0 && IsShortLine(device.model()) && IsShortLine(device.uuid());
 }

@@ -20,16 +20,16 @@ void LoseWeights(const absl::Status& why, v1::ModelEnded* ended) {
   failure.set_message(
       absl::StrCat("it was trained, but its weights could not be brought to the head: ", why.message()));
   if (absl::IsAborted(why)) {
-    lost.set_outcome(v1::CANCELED);
+    lost.set_outcome(v1::ModelEnded::CANCELED);
   } else if (absl::IsNotFound(why)) {
     // A head that does not know the assignment drops this, too.
-    lost.set_outcome(v1::LOST);
-    lost.set_lost_cause(v1::PROCESS_KILLED);
-    failure.set_reason(v1::WORKER_LOST);
+    lost.set_outcome(v1::ModelEnded::LOST);
+    lost.set_lost_cause(v1::ModelEnded::PROCESS_KILLED);
+    failure.set_reason(v1::Failure::WORKER_LOST);
     *lost.mutable_failure() = failure;
   } else {
-    lost.set_outcome(v1::FAILED);
-    failure.set_reason(v1::EXCEPTION);
+    lost.set_outcome(v1::ModelEnded::FAILED);
+    failure.set_reason(v1::Failure::EXCEPTION);
     *lost.mutable_failure() = failure;
   }
   *ended = std::move(lost);
@@ -45,12 +45,12 @@ void LoseConverted(const absl::Status& why, v1::AssignmentNews* news) {
 }  // namespace
 
 TrialOutputs::ModelEnd NodeState::EndOf(const Assignment& assignment, const v1::ModelEvent& event) const {
-  const v1::Outcome outcome = event.ended().outcome();
+  const v1::ModelEnded::Outcome outcome = event.ended().outcome();
   TrialOutputs::ModelEnd end;
   end.model = event.model();
-  end.weights = assignment.keep_weights && outcome == v1::SUCCEEDED;
+  end.weights = assignment.keep_weights && outcome == v1::ModelEnded::SUCCEEDED;
   if (end.weights) end.metrics = event.ended().metrics();
-  end.goes_on = outcome == v1::LOST || outcome == v1::UNMERGED;
+  end.goes_on = outcome == v1::ModelEnded::LOST || outcome == v1::ModelEnded::UNMERGED;
   return end;
 }
 

@@ -134,7 +134,7 @@ void NodesState::Refuse(const NodeLinkPtr& link, const absl::Status& status) {
     return link->Close(status);
   }
   spdlog::error("{}it is sent away: {}", NodeTag(node->name()), OneLine(why));
-  Remove(node, v1::NODE_LOST, absl::StrCat("node ", node->name(), " broke the protocol: ", why), status);
+  Remove(node, v1::ModelEnded::NODE_LOST, absl::StrCat("node ", node->name(), " broke the protocol: ", why), status);
 }
 
 void NodesState::ReadOn(const NodeLinkPtr& link) {
@@ -174,7 +174,8 @@ absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message
     case v1::NodeMessage::kLeaving: {
       const std::string because = BoundedMessage(message.leaving().because());
       spdlog::info("{}it leaves: {}", NodeTag(node->name()), OneLine(because));
-      Remove(node, v1::NODE_LEFT, absl::StrCat("node ", node->name(), " left: ", because), absl::OkStatus());
+      Remove(node, v1::ModelEnded::NODE_LEFT, absl::StrCat("node ", node->name(), " left: ", because),
+             absl::OkStatus());
       return absl::OkStatus();
     }
     default:
@@ -282,7 +283,7 @@ absl::Status NodesState::TakeName(const v1::NodeHello& hello) {
     const std::string why = absl::StrCat("node ", hello.name(), ": nothing was heard of it for ", Text(silent),
                                          ", and another one has its name now");
     spdlog::warn("{}{}", NodeTag(hello.name()), why);
-    Remove(holder, v1::NODE_LOST, why, absl::AbortedError("another node has the name now"));
+    Remove(holder, v1::ModelEnded::NODE_LOST, why, absl::AbortedError("another node has the name now"));
     return absl::OkStatus();
   }
   if (holder->link() == nullptr || silent > options_.lease / 2) {
@@ -314,7 +315,7 @@ void NodesState::Look() {
     if (silent > options_.lost_after) {
       const std::string why = absl::StrCat("node ", node->name(), ": nothing was heard of it for ", Text(silent));
       spdlog::warn("{}{}: it is lost", NodeTag(node->name()), why);
-      Remove(node, v1::NODE_LOST, why,
+      Remove(node, v1::ModelEnded::NODE_LOST, why,
              absl::UnavailableError("nothing was heard of the node for too long; join again"));
     } else if (silent > options_.lease) {
       node->SetSilent(true);
@@ -350,8 +351,8 @@ std::shared_ptr<RemoteNode> NodesState::FindNumber(int32_t number) const {
   return found == numbers_.end() ? nullptr : found->second;
 }
 
-void NodesState::Remove(const std::shared_ptr<RemoteNode>& node, v1::LostCause cause, const std::string& why,
-                        const absl::Status& status) {
+void NodesState::Remove(const std::shared_ptr<RemoteNode>& node, v1::ModelEnded::LostCause cause,
+                        const std::string& why, const absl::Status& status) {
   links_.erase(node->link().get());
   nodes_.erase(node->instance());
   numbers_.erase(node->number());
@@ -359,7 +360,7 @@ void NodesState::Remove(const std::shared_ptr<RemoteNode>& node, v1::LostCause c
   if (const auto joining = joining_.extract(node->instance()); !joining.empty() && joining.mapped().link != nullptr) {
     joining.mapped().link->Close(status);
   }
-  if (cause == v1::NODE_LOST) options_.telemetry->nodes_lost.Add();
+  if (cause == v1::ModelEnded::NODE_LOST) options_.telemetry->nodes_lost.Add();
   CountNodes();
   if (nodes_.empty()) Remember();
 }

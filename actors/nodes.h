@@ -82,7 +82,7 @@ class NodesState {
   std::shared_ptr<RemoteNode> FindName(const std::string& name) const;
   // By its number; null: it is gone.
   std::shared_ptr<RemoteNode> FindNumber(int32_t number) const;
-  void Remove(const std::shared_ptr<RemoteNode>& node, v1::LostCause cause, const std::string& why,
+  void Remove(const std::shared_ptr<RemoteNode>& node, v1::ModelEnded::LostCause cause, const std::string& why,
               const absl::Status& status);
 
   NodesSelf::pointer self_;

@@ -125,7 +125,7 @@ bool Placement::NeedsDevice(const Slot& place, const v1::Discovered& discovered)
   if (!discovered.has_error() && !discovered.tries_failed()) return false;
   const std::set<int>& slots = pool_.NodeOf(place).slots;
   return std::any_of(slots.begin(), slots.end(),
-                     [this](int number) { return pool_.at(number).device.kind() == v1::GPU; });
+                     [this](int number) { return pool_.at(number).device.kind() == v1::DeviceKind::GPU; });
 }
 
 }  // namespace lanista

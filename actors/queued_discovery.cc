@@ -16,7 +16,7 @@ bool IsOf(const v1::Discover& discovery, const std::string& experiment) {
 
 bool IsBlameless(bool local, const absl::Status& failure) { return !local && absl::IsAborted(failure); }
 
-bool TriesAgain(QueuedDiscovery& discovery, bool local, const std::string& node, const absl::Status& failure) {
+bool CountFailure(QueuedDiscovery& discovery, bool local, const std::string& node, const absl::Status& failure) {
   if (discovery.request.has_convert()) {
     return !discovery.canceled && ++discovery.places < static_cast<int>(kMaxDiscoveryLost);
   }

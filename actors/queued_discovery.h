@@ -35,9 +35,9 @@ bool IsOf(const v1::Discover& discovery, const std::string& experiment);
 // `local`: a worker of this machine.
 bool IsBlameless(bool local, const absl::Status& failure);
 
-// A worker could not do it, or went down with it. Counts that, and returns whether another one is to try it: a bounded
+// A worker could not do it, or went down with it: counts that. Returns whether another one is to try it: a bounded
 // number of times, and not where the failure will not pass. `node`: its node, where it is not `local`.
-bool TriesAgain(QueuedDiscovery& discovery, bool local, const std::string& node, const absl::Status& failure);
+bool CountFailure(QueuedDiscovery& discovery, bool local, const std::string& node, const absl::Status& failure);
 
 }  // namespace lanista
 

@@ -57,8 +57,8 @@ RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int
   }
 }
 
-caf::error RemoteNode::LossOfWork(v1::LostCause cause, const std::string& why) {
-  return ToCafError(cause == v1::NODE_LEFT ? absl::AbortedError(why) : absl::UnavailableError(why));
+caf::error RemoteNode::LossOfWork(v1::ModelEnded::LostCause cause, const std::string& why) {
+  return ToCafError(cause == v1::ModelEnded::NODE_LEFT ? absl::AbortedError(why) : absl::UnavailableError(why));
 }
 
 const WorkerActor& RemoteNode::KeptWorker() {
@@ -73,9 +73,9 @@ void RemoteNode::Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wante
       has_device && (held.ended() || devices_[static_cast<size_t>(held.device())].assignment == nullptr);
   if (!is_free || held.assignment().empty() || held.received() < 0 || assignments_.Find(held.assignment()) != nullptr) {
     v1::Failure failure;
-    failure.set_reason(v1::WORKER_LOST);
+    failure.set_reason(v1::Failure::WORKER_LOST);
     failure.set_message(absl::StrCat("node ", name_, " says of the trial what cannot be"));
-    return ReportEnd(trial, v1::LOST, failure, v1::HEAD_ENDED);
+    return ReportEnd(trial, v1::ModelEnded::LOST, failure, v1::ModelEnded::HEAD_ENDED);
   }
   spdlog::info("{}it has returned, and the trial goes on", LogTag(trial.spec.experiment(), trial.spec.trial(), name_));
   Assignment& kept =
@@ -210,7 +210,7 @@ void RemoteNode::CheckDrained() {
   Send(std::move(message));
 }
 
-void RemoteNode::Leave(v1::LostCause cause, const std::string& why, const absl::Status& status) {
+void RemoteNode::Leave(v1::ModelEnded::LostCause cause, const std::string& why, const absl::Status& status) {
   for (Device& device : devices_) RemoveWorker(device, cause, why);
   while (!assignments_.all().empty()) {
     Assignment& assignment = assignments_.all().begin()->second;
@@ -231,7 +231,7 @@ absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
     const std::string why = BoundedMessage(news.down_because());
     spdlog::warn("{}{}: {}", NodeTag(name_), DeviceName(device.device), OneLine(why));
     // What began there was lost before: what the device still has, crossed with this on its way.
-    RemoveWorker(device, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", why));
+    RemoveWorker(device, v1::ModelEnded::NODE_LEFT, absl::StrCat("node ", name_, ": ", why));
     CheckDrained();
     return absl::OkStatus();
   }
@@ -288,7 +288,7 @@ void RemoteNode::SayReady(Device& device) {
   self_->send(options_.service, std::move(ready));
 }
 
-void RemoteNode::RemoveWorker(Device& device, v1::LostCause cause, const std::string& why) {
+void RemoteNode::RemoveWorker(Device& device, v1::ModelEnded::LostCause cause, const std::string& why) {
   if (Assignment* const assignment = device.assignment) {
     LoseAssignment(*assignment, cause, why);
     Forget(*assignment);
@@ -312,9 +312,9 @@ void RemoteNode::OnTrial(int32_t number, int32_t worker, v1::TrialSpec spec) {
   Trial trial = NodeAssignments::NewTrial(std::move(spec));
   if (const absl::Status size = CheckSize(trial.spec); !size.ok()) {
     v1::Failure failure;
-    failure.set_reason(v1::EXCEPTION);
+    failure.set_reason(v1::Failure::EXCEPTION);
     failure.set_message(absl::StrCat("the trial cannot be described to its node: ", size.message()));
-    ReportEnd(trial, v1::FAILED, failure);
+    ReportEnd(trial, v1::ModelEnded::FAILED, failure);
     return StayIdle(*device);
   }
   Assign(*device, {"", number, 0, 0, std::move(trial)});
@@ -323,7 +323,7 @@ void RemoteNode::OnTrial(int32_t number, int32_t worker, v1::TrialSpec spec) {
 void RemoteNode::OnDiscover(int32_t number, int32_t worker, v1::Discover request, Promise promise) {
   Device* const device = DeviceOfWorker(number, worker);
   if (device == nullptr) {
-    promise.deliver(LossOfWork(v1::NODE_LEFT, absl::StrCat("node ", name_, ": the device left")));
+    promise.deliver(LossOfWork(v1::ModelEnded::NODE_LEFT, absl::StrCat("node ", name_, ": the device left")));
     return;
   }
   if (const absl::Status size = CheckSize(request); !size.ok()) {
@@ -347,9 +347,9 @@ void RemoteNode::Assign(Device& device, Assignment assignment) {
     const std::string why = absl::StrCat("node ", name_, ": ", DeviceName(device.device), " was given work twice");
     spdlog::error("{}", why);
     if (auto* const discovery = std::get_if<Discovery>(&assignment.work)) {
-      discovery->promise.deliver(LossOfWork(v1::NODE_LEFT, why));
+      discovery->promise.deliver(LossOfWork(v1::ModelEnded::NODE_LEFT, why));
     }
-    return RemoveWorker(device, v1::NODE_LEFT, why);
+    return RemoveWorker(device, v1::ModelEnded::NODE_LEFT, why);
   }
   assignment.id = absl::StrCat(options_.head, "/", number_, "/", ++last_assignment_);
   Assignment& assigned = assignments_.Add(std::move(assignment));
@@ -383,7 +383,7 @@ void RemoteNode::Abandon(Device& device) {
   if (device.assignment == nullptr) return;
   const auto* const trial = std::get_if<Trial>(&device.assignment->work);
   if (trial == nullptr || !trial->canceled) return;
-  ReportEnd(*trial, v1::LOST);
+  ReportEnd(*trial, v1::ModelEnded::LOST);
   EndAssignment(*device.assignment);
 }
 
@@ -440,7 +440,9 @@ void RemoteNode::SayReceived(const Assignment& assignment, int64_t number) {
 v1::NodeStatus RemoteNode::Status() const {
   v1::NodeStatus status;
   status.set_name(name_);
-  status.set_condition(silent_ ? v1::SILENT : draining_ ? v1::DRAINING : v1::JOINED);
+  status.set_condition(silent_     ? v1::NodeStatus::SILENT
+                       : draining_ ? v1::NodeStatus::DRAINING
+                                   : v1::NodeStatus::JOINED);
   status.set_program(program_);
   status.set_version(version_);
   status.mutable_data()->Add(data_.begin(), data_.end());

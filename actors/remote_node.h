@@ -133,7 +133,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   void Forgive(std::chrono::milliseconds time);
   void Drain();
   // All that it has is lost, its workers go down, its stream ends with this status.
-  void Leave(v1::LostCause cause, const std::string& why, const absl::Status& status);
+  void Leave(v1::ModelEnded::LostCause cause, const std::string& why, const absl::Status& status);
 
   int32_t number() const { return number_; }
   const std::string& name() const { return name_; }
@@ -189,7 +189,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   absl::Status OnTrialEnded(Assignment& assignment, const v1::TrialEnded& ended);
   absl::Status OnDiscovered(Assignment& assignment, v1::Discovered discovered);
   // The last news of an assignment that no worker can go on with.
-  void OnLoss(Assignment& assignment, v1::LostCause cause, const std::string& why);
+  void OnLoss(Assignment& assignment, v1::ModelEnded::LostCause cause, const std::string& why);
   // The device does not work on it any more.
   void FreeDevice(const Assignment& assignment);
   // The assignment is over, and nothing more to be said of it.
@@ -199,15 +199,15 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   // Its reports do not count any more, and news of it are dropped.
   void Forget(Assignment& assignment);
   // The assignment is lost; the service is told, unless it is a trial that had not begun when the node left.
-  void LoseAssignment(Assignment& assignment, v1::LostCause cause, const std::string& why);
+  void LoseAssignment(Assignment& assignment, v1::ModelEnded::LostCause cause, const std::string& why);
   // The trial is over, and its models that have not ended end so (NodeAssignments::EndsOf).
-  void ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
-                 v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED);
+  void ReportEnd(const Trial& trial, v1::ModelEnded::Outcome outcome, const v1::Failure& failure = {},
+                 v1::ModelEnded::LostCause cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED);
 
   // What the service hears of a worker, or a discovery, that is lost so (TrainingServiceActor's DeviceJoined).
-  static caf::error LossOfWork(v1::LostCause cause, const std::string& why);
+  static caf::error LossOfWork(v1::ModelEnded::LostCause cause, const std::string& why);
   // The device leaves the service; what it has is lost.
-  void RemoveWorker(Device& device, v1::LostCause cause, const std::string& why);
+  void RemoveWorker(Device& device, v1::ModelEnded::LostCause cause, const std::string& why);
   // The device's, if it is this experiment's: it ends where nothing of it has begun.
   void CancelDiscovery(int32_t device, const std::string& experiment);
   // A node that does not answer ends no trial: one that was canceled ends without it.

@@ -45,11 +45,11 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
     case v1::AssignmentNews::kDiscovered:
       return OnDiscovered(assignment, std::move(*news.mutable_discovered()));
     case v1::AssignmentNews::kLost:
-      OnLoss(assignment, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", BoundedMessage(news.lost())));
+      OnLoss(assignment, v1::ModelEnded::WORKER_DOWN, absl::StrCat("node ", name_, ": ", BoundedMessage(news.lost())));
       return absl::OkStatus();
     case v1::AssignmentNews::kRefused:
       if (news.number() != 1) return Lie("refuses what it has begun");
-      OnLoss(assignment, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", BoundedMessage(news.refused())));
+      OnLoss(assignment, v1::ModelEnded::NODE_LEFT, absl::StrCat("node ", name_, ": ", BoundedMessage(news.refused())));
       return absl::OkStatus();
     case v1::AssignmentNews::KIND_NOT_SET:
       break;
@@ -57,7 +57,7 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
   return Lie("has news of an unknown kind");
 }
 
-void RemoteNode::OnLoss(Assignment& assignment, v1::LostCause cause, const std::string& why) {
+void RemoteNode::OnLoss(Assignment& assignment, v1::ModelEnded::LostCause cause, const std::string& why) {
   SayReceived(assignment, assignment.received);
   if (is_current(assignment)) {
     RemoveWorker(DeviceOf(assignment), cause, why);
@@ -93,7 +93,7 @@ absl::Status RemoteNode::OnTrialEnded(Assignment& assignment, const v1::TrialEnd
       !trial->open.empty()) {
     return Lie("ended a trial that has not ended");
   }
-  ReportEnd(*trial, v1::LOST);
+  ReportEnd(*trial, v1::ModelEnded::LOST);
   FreeDevice(assignment);
   assignment.ended = true;
   ++DeviceOf(assignment).ended;
@@ -138,20 +138,21 @@ void RemoteNode::Forget(Assignment& assignment) {
   assignments_.Forget(assignment);
 }
 
-void RemoteNode::LoseAssignment(Assignment& assignment, v1::LostCause cause, const std::string& why) {
+void RemoteNode::LoseAssignment(Assignment& assignment, v1::ModelEnded::LostCause cause, const std::string& why) {
   if (const auto* const trial = std::get_if<Trial>(&assignment.work)) {
-    if (cause != v1::NODE_LEFT || trial->begun || trial->canceled) {
+    if (cause != v1::ModelEnded::NODE_LEFT || trial->begun || trial->canceled) {
       v1::Failure failure;
-      failure.set_reason(v1::WORKER_LOST);
+      failure.set_reason(v1::Failure::WORKER_LOST);
       failure.set_message(why);
-      ReportEnd(*trial, v1::LOST, failure, cause);
+      ReportEnd(*trial, v1::ModelEnded::LOST, failure, cause);
     }
   } else {
     std::get<Discovery>(assignment.work).promise.deliver(LossOfWork(cause, why));
   }
 }
 
-void RemoteNode::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure, v1::LostCause cause) {
+void RemoteNode::ReportEnd(const Trial& trial, v1::ModelEnded::Outcome outcome, const v1::Failure& failure,
+                           v1::ModelEnded::LostCause cause) {
   for (v1::ModelEvent& end : NodeAssignments::EndsOf(trial, outcome, failure, cause)) {
     self_->send(options_.service, std::move(end));
   }

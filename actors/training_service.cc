@@ -103,10 +103,9 @@ void TrainingServiceState::Spawn(Slot& slot) {
 }
 
 void TrainingServiceState::SetWorker(Slot& slot, WorkerActor worker) {
-  slot.worker = std::move(worker);
-  numbers_[slot.worker.address()] = slot.number;
-  if (!slot.device.prepares()) pool_.List(slot);
-  self_->monitor(slot.worker);
+  numbers_[worker.address()] = slot.number;
+  self_->monitor(worker);
+  pool_.SetWorker(slot, std::move(worker));
 }
 
 v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, const v1::NodeOffer& offer,
@@ -133,19 +132,14 @@ v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, const v1
 void TrainingServiceState::OnReady(const v1::WorkerReady& ready) {
   Slot* const slot = pool_.Find(ready.worker());
   if (slot == nullptr || slot->worker == nullptr) return;
-  slot->idle = true;
-  slot->warm = ready.warm();
-  pool_.SetStarting(*slot, false);
-  pool_.Update(*slot);
+  pool_.WorkerReady(*slot, ready.warm());
   Assign();
 }
 
 void TrainingServiceState::OnProcessUp(const v1::ProcessUp& up) {
   Slot* const slot = pool_.Find(up.worker());
   if (slot == nullptr || slot->worker == nullptr) return;
-  slot->warm = true;
-  pool_.SetStarting(*slot, false);
-  pool_.Update(*slot);
+  pool_.ProcessUp(*slot);
   Assign();
 }
 
@@ -154,7 +148,7 @@ void TrainingServiceState::OnProcessUp(const v1::ProcessUp& up) {
 void TrainingServiceState::OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner) {
   const std::string experiment = spec.experiment();
   QueuedTrial trial{std::move(spec), owner, self_->clock().now()};
-  if (CanNeverRun()) return LoseTrial(trial, v1::WORKER_DOWN);
+  if (CanNeverRun()) return LoseTrial(trial, v1::ModelEnded::WORKER_DOWN);
   if (owners_.emplace(owner.address(), experiment).second) {
     self_->monitor(owner);
     // It is the same for all of them.
@@ -197,7 +191,7 @@ void TrainingServiceState::OnStop(const v1::StopModel& stop) {
   }
   const auto stopped = queue_.RemoveModel(stop.experiment(), stop.trial(), stop.model());
   CountQueue();
-  if (stopped.has_value()) EndTrial(*stopped, v1::STOPPED_EARLY);
+  if (stopped.has_value()) EndTrial(*stopped, v1::ModelEnded::STOPPED_EARLY);
 }
 
 void TrainingServiceState::OnRecorded(v1::EventsRecorded recorded) {
@@ -266,12 +260,12 @@ void TrainingServiceState::ForgetRunning(const v1::TrialSpec& trial) {
 
 void TrainingServiceState::LogEnd(const v1::ModelEvent& event, const v1::Device& device) {
   const v1::ModelEnded& ended = event.ended();
-  if (ended.outcome() != v1::FAILED && ended.outcome() != v1::LOST) return;
+  if (ended.outcome() != v1::ModelEnded::FAILED && ended.outcome() != v1::ModelEnded::LOST) return;
   // The message may be a user's exception.
   spdlog::info("{}attempt {} of model {} on {} ended {} ({}): {}",
                LogTag(event.experiment(), event.trial(), device.node()), event.attempt(), event.model(),
-               DeviceName(device), v1::Outcome_Name(ended.outcome()), v1::FailureReason_Name(ended.failure().reason()),
-               OneLine(BoundedMessage(ended.failure().message())));
+               DeviceName(device), v1::ModelEnded::Outcome_Name(ended.outcome()),
+               v1::Failure::Reason_Name(ended.failure().reason()), OneLine(BoundedMessage(ended.failure().message())));
 }
 
 void TrainingServiceState::Assign() {
@@ -283,7 +277,7 @@ void TrainingServiceState::Assign() {
         queue_.Pop([&](const v1::TrialSpec& spec) { return placement_.IdleFor(spec, now) != nullptr; });
     if (!trial.has_value()) return;
     Slot* const slot = placement_.IdleFor(trial->spec, now);
-    Occupy(*slot);
+    pool_.Occupy(*slot);
     running_[trial->spec.experiment()][trial->spec.trial()] = slot->number;
     options_.telemetry->trials_started.Add();
     options_.telemetry->trials_running.Add(1);
@@ -293,17 +287,11 @@ void TrainingServiceState::Assign() {
   }
 }
 
-void TrainingServiceState::Occupy(Slot& slot) {
-  slot.idle = false;
-  pool_.SetStarting(slot, slot.local && !slot.warm);
-  pool_.Update(slot);
-}
-
 void TrainingServiceState::Cancel(const std::string& experiment, const caf::actor_addr& owner) {
   const auto is_meant = [&owner](const QueuedTrial& trial) { return !owner || trial.owner.address() == owner; };
   for (QueuedTrial& trial : queue_.Remove(experiment)) {
     if (is_meant(trial)) {
-      EndTrial(trial, v1::CANCELED);
+      EndTrial(trial, v1::ModelEnded::CANCELED);
     } else {
       queue_.Push(std::move(trial));
     }

@@ -157,8 +157,6 @@ class TrainingServiceState {
 
   // Gives idle workers what waits.
   void Assign();
-  // The slot gets work.
-  void Occupy(Slot& slot);
   // All trials of the experiment, or those of one owner: a stopped engine may end after its experiment was resumed.
   void Cancel(const std::string& experiment, const caf::actor_addr& owner = caf::actor_addr());
   // What the slot runs is over.
@@ -195,10 +193,10 @@ class TrainingServiceState {
   // Nobody is left who could do what waits.
   void LoseAll();
   // As LOST, for the last failure.
-  void LoseTrial(const QueuedTrial& trial, v1::LostCause cause);
+  void LoseTrial(const QueuedTrial& trial, v1::ModelEnded::LostCause cause);
   // All models of the trial ended so, by no doing of theirs.
-  void EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
-                v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
+  void EndTrial(const QueuedTrial& trial, v1::ModelEnded::Outcome outcome, const v1::Failure& failure = {},
+                v1::ModelEnded::LostCause lost_cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED);
   // They do not come back, for this reason.
   void LoseReturning(const ReturningTrials::Lost& lost, const std::string& why);
   // It is over.

@@ -52,7 +52,7 @@ void TrainingServiceState::AssignDiscoveries(TimePoint now) {
       ++discovery;
       continue;
     }
-    Occupy(*slot);
+    pool_.Occupy(*slot);
     slot->discovery = std::move(*discovery);
     discovery = discoveries_.erase(discovery);
     StartDiscovery(*slot);
@@ -130,7 +130,8 @@ void TrainingServiceState::CancelDiscovery(const std::string& experiment) {
 
 void TrainingServiceState::LoseDiscovery(const Slot& slot, QueuedDiscovery discovery) {
   const bool converts = discovery.request.has_convert();
-  if (TriesAgain(discovery, slot.local, slot.device.node(), last_failure_)) {
+  const bool tries_again = CountFailure(discovery, slot.local, slot.device.node(), last_failure_);
+  if (tries_again) {
     if (!converts && IsBlameless(slot.local, last_failure_)) NoteRefusal(discovery.request.experiment());
     // Where no other place is left for a conversion, Assign says so.
     discoveries_.push_front(std::move(discovery));

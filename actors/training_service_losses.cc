@@ -54,9 +54,7 @@ void TrainingServiceState::OnDown(const caf::down_msg& down) {
 
 void TrainingServiceState::OnWorkerDown(int number) {
   Slot& slot = pool_.at(number);
-  slot.worker = nullptr;
-  slot.idle = slot.warm = false;
-  pool_.SetStarting(slot, false);
+  pool_.WorkerDown(slot);
   std::optional<QueuedTrial> trial = std::exchange(slot.trial, std::nullopt);
   std::optional<QueuedDiscovery> discovery = std::exchange(slot.discovery, std::nullopt);
   if (trial.has_value()) {
@@ -66,7 +64,7 @@ void TrainingServiceState::OnWorkerDown(int number) {
     if (slot.local) {
       spdlog::info("{}the trial on {} was lost with its worker", tag, DeviceName(slot.device));
       options_.telemetry->trials_lost.Add();
-      LoseTrial(*trial, v1::WORKER_DOWN);
+      LoseTrial(*trial, v1::ModelEnded::WORKER_DOWN);
     } else {
       spdlog::info("{}the trial had not begun on {}, which is gone: it is queued again", tag, DeviceName(slot.device));
       options_.telemetry->trials_returned.Add();
@@ -84,15 +82,16 @@ void TrainingServiceState::OnWorkerDown(int number) {
 }
 
 void TrainingServiceState::ReturnTrial(QueuedTrial trial) {
-  if (trial.canceled) return EndTrial(trial, v1::CANCELED);
+  if (trial.canceled) return EndTrial(trial, v1::ModelEnded::CANCELED);
   NoteRefusal(trial.spec.experiment());
-  if (++trial.returned > kMaxReturned) return LoseTrial(trial, v1::NODE_LEFT);
+  if (++trial.returned > kMaxReturned) return LoseTrial(trial, v1::ModelEnded::NODE_LEFT);
   const std::string experiment = trial.spec.experiment();
   const int number = trial.spec.trial();
   const std::set<int> stopped = std::exchange(trial.stopped, {});
   queue_.Return(std::move(trial));
   for (const int model : stopped) {
-    if (const auto removed = queue_.RemoveModel(experiment, number, model)) EndTrial(*removed, v1::STOPPED_EARLY);
+    if (const auto removed = queue_.RemoveModel(experiment, number, model))
+      EndTrial(*removed, v1::ModelEnded::STOPPED_EARLY);
   }
 }
 
@@ -103,7 +102,6 @@ void TrainingServiceState::NoteRefusal(const std::string& experiment) {
 }
 
 void TrainingServiceState::Restart(Slot& slot) {
-  ++slot.downs;
   const bool given_up = !options_.open && slot.downs >= DevicePool::kMaxFirstWorkers && !slot.works;
   const std::chrono::seconds delay = RestartDelay(slot.downs);
   spdlog::warn("{}{}: {}; {}", NodeTag(slot.device.node()), DeviceName(slot.device),
@@ -112,7 +110,6 @@ void TrainingServiceState::Restart(Slot& slot) {
                : delay.count() == 0 ? "trying again"
                                     : absl::StrCat("trying again in ", delay.count(), " s"));
   if (given_up) return pool_.GiveUp(slot);
-  pool_.Update(slot);
   if (delay.count() == 0) return Spawn(slot);
   self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(slot.number));
 }
@@ -120,22 +117,22 @@ void TrainingServiceState::Restart(Slot& slot) {
 void TrainingServiceState::LoseAll() {
   while (const std::optional<QueuedTrial> waiting = queue_.Pop()) {
     queue_.Finished(waiting->spec.experiment());
-    LoseTrial(*waiting, v1::WORKER_DOWN);
+    LoseTrial(*waiting, v1::ModelEnded::WORKER_DOWN);
   }
   for (QueuedDiscovery& discovery : discoveries_) discovery.promise.deliver(ToCafError(last_failure_));
   discoveries_.clear();
   CountQueue();
 }
 
-void TrainingServiceState::LoseTrial(const QueuedTrial& trial, v1::LostCause cause) {
+void TrainingServiceState::LoseTrial(const QueuedTrial& trial, v1::ModelEnded::LostCause cause) {
   v1::Failure failure;
-  failure.set_reason(v1::WORKER_LOST);
+  failure.set_reason(v1::Failure::WORKER_LOST);
   failure.set_message(std::string(last_failure_.message()));
-  EndTrial(trial, v1::LOST, failure, cause);
+  EndTrial(trial, v1::ModelEnded::LOST, failure, cause);
 }
 
-void TrainingServiceState::EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure,
-                                    v1::LostCause lost_cause) {
+void TrainingServiceState::EndTrial(const QueuedTrial& trial, v1::ModelEnded::Outcome outcome,
+                                    const v1::Failure& failure, v1::ModelEnded::LostCause lost_cause) {
   // The attempt's own events, if there were any, have lower numbers; nobody knows how many.
   constexpr int kLastSequence = 1 << 30;
   for (const v1::TrialModel& model : trial.spec.models()) {
@@ -150,7 +147,7 @@ void TrainingServiceState::LoseReturning(const ReturningTrials::Lost& lost, cons
     spdlog::info("{}node {} {}", LogTag(spec.experiment(), spec.trial(), node), node, why);
     ForgetReturning(trial);
     v1::Failure failure;
-    failure.set_reason(v1::WORKER_LOST);
+    failure.set_reason(v1::Failure::WORKER_LOST);
     failure.set_message(absl::StrCat("the head was restarted, and node ", node, " ", why));
     QueuedTrial stopped = trial.queued, rest = trial.queued;
     stopped.spec.clear_models();
@@ -158,11 +155,11 @@ void TrainingServiceState::LoseReturning(const ReturningTrials::Lost& lost, cons
     for (const v1::TrialModel& model : spec.models()) {
       *(trial.queued.stopped.count(model.model()) > 0 ? stopped : rest).spec.add_models() = model;
     }
-    EndTrial(stopped, v1::STOPPED_EARLY);
+    EndTrial(stopped, v1::ModelEnded::STOPPED_EARLY);
     if (trial.queued.canceled) {
-      EndTrial(rest, v1::CANCELED);
+      EndTrial(rest, v1::ModelEnded::CANCELED);
     } else {
-      EndTrial(rest, v1::LOST, failure, v1::HEAD_ENDED);
+      EndTrial(rest, v1::ModelEnded::LOST, failure, v1::ModelEnded::HEAD_ENDED);
     }
   }
   if (!lost.empty()) PoolChanged();

@@ -20,16 +20,16 @@ std::vector<v1::AssignmentNews> NewsOfUnbegun(const v1::Assignment& assignment, 
     *last.mutable_discovered()->mutable_error() = StatusToProto(why);
   } else {
     v1::Failure failure;
-    failure.set_reason(v1::DATA_UNREADABLE);
+    failure.set_reason(v1::Failure::DATA_UNREADABLE);
     failure.set_message(std::string(why.message()));
     for (const v1::TrialModel& model : assignment.trial().models()) {
       v1::AssignmentNews& news = all.emplace_back();
       if (stopped.count(model.model()) > 0) {
-        *news.mutable_event() = EndedEvent(assignment.trial(), model, 0, v1::STOPPED_EARLY);
+        *news.mutable_event() = EndedEvent(assignment.trial(), model, 0, v1::ModelEnded::STOPPED_EARLY);
       } else if (absl::IsCancelled(why)) {
-        *news.mutable_event() = EndedEvent(assignment.trial(), model, 0, v1::CANCELED);
+        *news.mutable_event() = EndedEvent(assignment.trial(), model, 0, v1::ModelEnded::CANCELED);
       } else {
-        *news.mutable_event() = EndedEvent(assignment.trial(), model, 0, v1::FAILED, failure);
+        *news.mutable_event() = EndedEvent(assignment.trial(), model, 0, v1::ModelEnded::FAILED, failure);
       }
     }
     last.mutable_ended()->set_experiment(assignment.trial().experiment());

@@ -43,15 +43,15 @@ constexpr int kMaxLostDiscoveries = 3;
 // Whether a model that failed so may have damaged its trial process for those that come after it. An exception does
 // not: it unwinds what the model had, and each trial sets LibTorch's state anew. On a GPU it may be an error of CUDA,
 // after which every call fails.
-bool SpoilsProcess(v1::FailureReason reason, const v1::Device& device) {
+bool SpoilsProcess(v1::Failure::Reason reason, const v1::Device& device) {
   switch (reason) {
-    case v1::EXCEPTION:
-      return device.kind() == v1::GPU;
-    case v1::NAN_LOSS:
-    case v1::NO_METRIC:
-    case v1::SPACE_MISMATCH:
-    case v1::MERGED_TRIAL_FAILED:
-    case v1::DATA_UNREADABLE:
+    case v1::Failure::EXCEPTION:
+      return device.kind() == v1::DeviceKind::GPU;
+    case v1::Failure::NAN_LOSS:
+    case v1::Failure::NO_METRIC:
+    case v1::Failure::SPACE_MISMATCH:
+    case v1::Failure::MERGED_TRIAL_FAILED:
+    case v1::Failure::DATA_UNREADABLE:
       return false;
     default:
       return true;
@@ -186,9 +186,9 @@ void WorkerState::BeginTrial(const Trial& trial) {
     return;
   }
   v1::Failure failure;
-  failure.set_reason(v1::EXCEPTION);
+  failure.set_reason(v1::Failure::EXCEPTION);
   failure.set_message(absl::StrCat("the trial cannot be described to its process: ", sent.message()));
-  ReportEnd(trial, v1::FAILED, failure);
+  ReportEnd(trial, v1::ModelEnded::FAILED, failure);
   EndWork(/*end_process=*/false);
 }
 
@@ -234,7 +234,7 @@ void WorkerState::OnCancel(v1::CancelTrial cancel) {
   }
   if (!process_.ready) {
     // The process that is being started stays: the next work may come soon.
-    ReportEnd(*trial, v1::CANCELED);
+    ReportEnd(*trial, v1::ModelEnded::CANCELED);
     return BecomeIdle();
   }
   trial->canceled = true;
@@ -252,7 +252,7 @@ void WorkerState::OnStop(const v1::StopModel& stop) {
   }
   if (!process_.ready) {
     if (!AllStopped(*trial)) return;
-    ReportEnd(*trial, v1::STOPPED_EARLY);
+    ReportEnd(*trial, v1::ModelEnded::STOPPED_EARLY);
     return BecomeIdle();
   }
   SendStop(trial->spec, stop.model());
@@ -326,9 +326,9 @@ void WorkerState::OnTrialEnded(const Trial& trial, const v1::TrialEnded& ended) 
   // The trial process runs the user's code: its promise that all models ended may be broken.
   const bool complete = trial.open_models.empty();
   v1::Failure failure;
-  failure.set_reason(v1::EXIT);
+  failure.set_reason(v1::Failure::EXIT);
   failure.set_message("the trial ended without a word about this model");
-  ReportEnd(trial, v1::FAILED, failure);
+  ReportEnd(trial, v1::ModelEnded::FAILED, failure);
   EndWork(/*end_process=*/ended.recycle() || trial.spoiled_process || !complete);
 }
 
@@ -360,9 +360,9 @@ void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
 void WorkerState::FailTrial(const Trial& trial, const std::string& why) {
   spdlog::warn("{}{}: its trial process {}: it is replaced", TagOf(trial), DeviceName(config_.device), why);
   v1::Failure failure;
-  failure.set_reason(v1::EXCEPTION);
+  failure.set_reason(v1::Failure::EXCEPTION);
   failure.set_message(absl::StrCat("the trial process broke its protocol: it ", why));
-  ReportEnd(trial, v1::FAILED, failure);
+  ReportEnd(trial, v1::ModelEnded::FAILED, failure);
   EndWork(/*end_process=*/true);
 }
 
@@ -387,20 +387,20 @@ void WorkerState::OnExit(const v1::ProcessExited& exited) {
 void WorkerState::OnExitInTrial(const Trial& trial, const v1::ProcessExited& exited) {
   const v1::Failure failure = Explain(exited, trial.spec.log_file());
   if (trial.canceled) {
-    ReportEnd(trial, v1::CANCELED);
-  } else if (failure.reason() == v1::WORKER_LOST) {
-    ReportEnd(trial, v1::LOST, failure, v1::PROCESS_KILLED);
+    ReportEnd(trial, v1::ModelEnded::CANCELED);
+  } else if (failure.reason() == v1::Failure::WORKER_LOST) {
+    ReportEnd(trial, v1::ModelEnded::LOST, failure, v1::ModelEnded::PROCESS_KILLED);
   } else if (!trial.begun && !process_.killed) {
-    ReportEnd(trial, v1::LOST, failure, v1::PROCESS_ENDED);
+    ReportEnd(trial, v1::ModelEnded::LOST, failure, v1::ModelEnded::PROCESS_ENDED);
   } else {
-    ReportEnd(trial, v1::FAILED, failure);
+    ReportEnd(trial, v1::ModelEnded::FAILED, failure);
   }
   EndWork(/*end_process=*/true);
 }
 
 void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited) {
   const v1::Failure failure = Explain(exited);
-  if (failure.reason() == v1::WORKER_LOST && ++discovery.lost < kMaxLostDiscoveries) return StartProcess();
+  if (failure.reason() == v1::Failure::WORKER_LOST && ++discovery.lost < kMaxLostDiscoveries) return StartProcess();
   if (discovery.request.has_convert()) {
     FailConversion(discovery, absl::InternalError(absl::StrCat("the model could not be written: ", failure.message())));
     return EndWork(/*end_process=*/true);
@@ -420,8 +420,8 @@ void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExite
   }
   v1::Discovered discovered;
   // What somebody else did may pass.
-  const auto code =
-      failure.reason() == v1::WORKER_LOST ? absl::StatusCode::kUnavailable : absl::StatusCode::kFailedPrecondition;
+  const auto code = failure.reason() == v1::Failure::WORKER_LOST ? absl::StatusCode::kUnavailable
+                                                                 : absl::StatusCode::kFailedPrecondition;
   *discovered.mutable_error() = StatusToProto(absl::Status(
       code, absl::StrCat("the space cannot be learned: ", discovery.assignment.has_value() ? "while" : "before",
                          " its constructor ran, ", failure.message())));
@@ -436,14 +436,14 @@ void WorkerState::FailConversion(Discovery& discovery, const absl::Status& why) 
   discovery.promise.deliver(std::move(discovered));
 }
 
-void WorkerState::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure,
-                            v1::LostCause lost_cause) {
+void WorkerState::ReportEnd(const Trial& trial, v1::ModelEnded::Outcome outcome, const v1::Failure& failure,
+                            v1::ModelEnded::LostCause lost_cause) {
   for (const v1::TrialModel& model : trial.spec.models()) {
     const auto open = trial.open_models.find(model.model());
     if (open == trial.open_models.end()) continue;
     const bool stopped = trial.stopped.count(model.model()) > 0;
     const int last = open->second.last_sequence;
-    self_->send(owner_, stopped ? EndedEvent(trial.spec, model, last, v1::STOPPED_EARLY)
+    self_->send(owner_, stopped ? EndedEvent(trial.spec, model, last, v1::ModelEnded::STOPPED_EARLY)
                                 : EndedEvent(trial.spec, model, last, outcome, failure, lost_cause));
   }
   v1::TrialEnded ended;
@@ -457,23 +457,23 @@ v1::Failure WorkerState::Explain(const v1::ProcessExited& exited, const std::str
   failure.set_signal(exited.signal());
   failure.set_exit_status(exited.exit_status());
   if (process_.killed) {
-    failure.set_reason(v1::TIME_OUT);
+    failure.set_reason(v1::Failure::TIME_OUT);
     failure.set_message(process_.too_late);
     return failure;
   }
   if (exited.out_of_memory()) {
-    failure.set_reason(v1::OUT_OF_MEMORY);
+    failure.set_reason(v1::Failure::OUT_OF_MEMORY);
     failure.set_message("the kernel ended the trial process because the machine's memory ran out");
   } else if (EndsFromOutside(exited.signal())) {
     // Not by us, and not by the kernel.
-    failure.set_reason(v1::WORKER_LOST);
+    failure.set_reason(v1::Failure::WORKER_LOST);
     failure.set_message(absl::StrCat("somebody else killed the trial process (signal ", exited.signal(), ")"));
   } else if (exited.signal() != 0) {
-    failure.set_reason(v1::SIGNAL);
+    failure.set_reason(v1::Failure::SIGNAL);
     failure.set_message(
         absl::StrCat("the trial process was ended by signal ", exited.signal(), " (", strsignal(exited.signal()), ")"));
   } else {
-    failure.set_reason(v1::EXIT);
+    failure.set_reason(v1::Failure::EXIT);
     failure.set_message(absl::StrCat("the trial process ended by itself with status ", exited.exit_status()));
   }
   if (!exited.message().empty()) absl::StrAppend(failure.mutable_message(), ": ", exited.message());

@@ -148,8 +148,8 @@ class WorkerState {
 
   // Tells the owner that all models which had not ended ended so, but STOPPED_EARLY those that were stopped, and the
   // trial with them.
-  void ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
-                 v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
+  void ReportEnd(const Trial& trial, v1::ModelEnded::Outcome outcome, const v1::Failure& failure = {},
+                 v1::ModelEnded::LostCause lost_cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED);
   // The failure of a process that ended so. `log_file`: where its output went.
   v1::Failure Explain(const v1::ProcessExited& exited, const std::string& log_file = "") const;
   // Begins a step of what the process does: it is killed where the step lasts longer. `limit_name`: the limit's, for

@@ -143,7 +143,7 @@ class Trials {
  public:
   Trials(const std::string& space, const std::string& evaluator) {
     v1::TrialRequest setup;
-    setup.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    setup.mutable_setup()->mutable_device()->set_kind(v1::DeviceKind::CPU);
     setup.mutable_setup()->mutable_device()->set_threads(1);
     runner_.Handle(setup);
     spec_.set_experiment("bench");
@@ -185,7 +185,7 @@ class Trials {
     }
     if (!event.model().has_ended()) return;
     const v1::ModelEnded& ended = event.model().ended();
-    if (ended.outcome() != v1::SUCCEEDED) CheckOk(absl::InternalError(ended.failure().message()));
+    if (ended.outcome() != v1::ModelEnded::SUCCEEDED) CheckOk(absl::InternalError(ended.failure().message()));
     for (const auto& [name, value] : ended.metrics().values()) (*metrics_)[event.model().model()][name] = value;
   }
 

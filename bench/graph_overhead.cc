@@ -169,7 +169,7 @@ template <typename FrontEnd>
 double Slowdown(const std::string& name, const ScriptFile& file, FrontEnd& front_end, const torch::Tensor& input,
                 int rounds, int steps) {
   runtime::GraphModule::Options keep;
-  keep.weights = v1::KEEP;
+  keep.weights = v1::SpaceConfig::KEEP;
   const auto ours = ValueOrDie(runtime::GraphModule::Create(file.Import(), keep));
   torch::jit::Module script = torch::jit::load(file.path());
   script.train();

@@ -32,7 +32,7 @@ v1::SpaceSpec MakeSpace() {
     v1::Choice& choice = *space.add_choices();
     choice.set_label(Label(i));
     choice.set_n_chosen(1);
-    choice.set_kind(i % 2 == 0 ? v1::LAYER_CHOICE : v1::VALUE_CHOICE);
+    choice.set_kind(i % 2 == 0 ? v1::Choice::LAYER_CHOICE : v1::Choice::VALUE_CHOICE);
     for (int candidate = 0; candidate < kCandidates; ++candidate) {
       if (i % 2 == 0) {
         choice.add_candidates()->set_s(absl::StrCat("layer_", candidate));
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<MadeSearch>> MadeSearch::Create(const std::string
   config.set_max_trial_number(kModelLimit);
   v1::ObjectiveConfig& best = *config.add_objectives();
   best.set_metric("default");
-  best.set_goal(v1::MAXIMIZE);
+  best.set_goal(v1::ObjectiveConfig::MAXIMIZE);
   LANISTA_ASSIGN_OR_RETURN(auto writer, JournalWriter::Create(folder, created));
   std::unique_ptr<MadeSearch> search(new MadeSearch(std::move(writer)));
   v1::JournalBatch batch;
@@ -88,7 +88,7 @@ absl::StatusOr<std::unique_ptr<MadeSearch>> MadeSearch::Open(const std::string& 
 absl::Status MadeSearch::AddPast(int models, int steps) {
   const absl::Time begin = absl::Now() - absl::Seconds(1) * (static_cast<int64_t>(models) * (steps + 1) / kSlots);
   v1::JournalBatch batch;
-  Add(begin, &batch)->mutable_state()->set_state(v1::RUNNING);
+  Add(begin, &batch)->mutable_state()->set_state(v1::ExperimentState::RUNNING);
   for (int i = 0; i < models; ++i) {
     absl::Time time = begin + absl::Seconds(1) * (static_cast<int64_t>(i) * (steps + 1) / kSlots);
     const int model = Begin(time, &batch);
@@ -158,7 +158,7 @@ int MadeSearch::Begin(absl::Time time, v1::JournalBatch* batch) {
   event.set_attempt(1);
   event.set_sequence(1);
   v1::Device& device = *event.mutable_started()->mutable_device();
-  device.set_kind(v1::CPU);
+  device.set_kind(v1::DeviceKind::CPU);
   device.set_index(trials_ % kSlots);
   device.set_node("here");
   return model;
@@ -182,9 +182,9 @@ void MadeSearch::End(int model, int steps, absl::Time time, v1::JournalBatch* ba
   v1::ModelOutcome& outcome = *Add(time, batch)->mutable_outcome();
   outcome.set_model(model);
   outcome.set_attempt(1);
-  outcome.set_outcome(failed ? v1::FAILED : v1::SUCCEEDED);
+  outcome.set_outcome(failed ? v1::ModelEnded::FAILED : v1::ModelEnded::SUCCEEDED);
   if (failed) {
-    outcome.mutable_failure()->set_reason(v1::EXCEPTION);
+    outcome.mutable_failure()->set_reason(v1::Failure::EXCEPTION);
     outcome.mutable_failure()->set_message(kFailures[static_cast<size_t>(model / 50) % std::size(kFailures)]);
     *event.mutable_ended()->mutable_failure() = outcome.failure();
   } else {

@@ -55,7 +55,7 @@ v1::ModelGraph BasicBlock(int64_t in, int64_t out, int stride) {
 
 v1::ModelGraph ResNet18Graph(int64_t channels, int64_t size) {
   Builder net("ResNet", ops::FindOp);
-  Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, channels, size, size}));
+  Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, channels, size, size}));
   x = net.Add("conv1", Conv(channels, 64, 7, 2, 3, false), {x});
   x = net.Add("bn1", BatchNorm(64), {x});
   x = net.Add("relu", ReLU(), {x});
@@ -77,7 +77,7 @@ v1::ModelGraph ResNet18Graph(int64_t channels, int64_t size) {
 
 v1::ModelGraph SmallCnnGraph() {
   Builder net("SmallCnn", ops::FindOp);
-  Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+  Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 28, 28}));
   x = net.Add("conv1", Conv(1, 16, 3, 1, 1, true), {x});
   x = net.Add("relu1", ReLU(), {x});
   x = net.Add("pool1", MakeOp("MaxPool2d", {{"kernel_size", 2}}), {x});
@@ -101,7 +101,7 @@ v1::ModelGraph MnistSpaceGraph() {
 
   Builder net("MnistCnn", ops::FindOp);
   const auto feature = net.ValueChoice("feature", {64, 128, 256});
-  Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+  Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 28, 28}));
   x = net.Add("conv1", Conv(1, 32, 3, 1, 0, true), {x});
   x = net.Add("relu1", MakeOp("ReLU"), {x});
   x = net.Add("conv2",

@@ -108,7 +108,7 @@ HeadResult MeasureHead(const std::string& state_dir, const v1::ExperimentConfig&
   int64_t bytes_early = 0, bytes_late = 0;
   const auto id = head->Submit(config, /*durable=*/false, [&](const v1::ExperimentEvent& event) {
     if (!event.has_outcome()) return;
-    if (event.outcome().outcome() != v1::SUCCEEDED) Die(event.outcome().failure().message());
+    if (event.outcome().outcome() != v1::ModelEnded::SUCCEEDED) Die(event.outcome().failure().message());
     ++ended;
     if (ended == 1) first = Clock::now();
     if (ended == early) bytes_early = ResidentBytes();
@@ -156,7 +156,7 @@ void RunColdTrial(int trial) {
   std::promise<void> ended;
   const auto process = MakeTrialProcess(Program("lanista-trial"));
   v1::Device device;
-  device.set_kind(v1::CPU);
+  device.set_kind(v1::DeviceKind::CPU);
   device.set_threads(1);
   const auto on_event = [&](const v1::TrialEvent& event) {
     if (event.has_ended()) ended.set_value();

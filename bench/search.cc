@@ -127,7 +127,7 @@ double AskMilliseconds(const std::string& name, int told) {
   std::mt19937_64 random(2);
   const auto tell = [&](const v1::Sample& sample) {
     Observation observation;
-    observation.outcome = v1::SUCCEEDED;
+    observation.outcome = v1::ModelEnded::SUCCEEDED;
     observation.value = UniformReal(random);
     for (const v1::Decision& decision : sample.decisions()) *observation.value += decision.index(0);
     strategy->Tell(sample, observation);

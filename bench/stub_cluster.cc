@@ -29,7 +29,7 @@ absl::StatusOr<v1::Discovered> Discover(const v1::ExperimentConfig& config) {
   *request.mutable_discover()->mutable_engine() = config.engine();
   *request.mutable_discover()->mutable_evaluator() = config.evaluator();
   v1::Device device;
-  device.set_kind(v1::CPU);
+  device.set_kind(v1::DeviceKind::CPU);
   device.set_threads(1);
 
   std::promise<absl::StatusOr<v1::Discovered>> promise;
@@ -131,10 +131,10 @@ absl::StatusOr<JournalReader> Cluster::OpenJournal() const {
 absl::StatusOr<bool> Cluster::IsDone() const {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenJournal());
   LANISTA_ASSIGN_OR_RETURN(const StateRecord last, reader.State());
-  const v1::ExperimentState state = last.change.state();
-  if (state == v1::DONE || !IsFinal(state)) return state == v1::DONE;
+  const v1::ExperimentState::State state = last.change.state();
+  if (state == v1::ExperimentState::DONE || !IsFinal(state)) return state == v1::ExperimentState::DONE;
   return absl::InternalError(
-      absl::StrCat("the search ended as ", v1::ExperimentState_Name(state), ": ", last.change.reason()));
+      absl::StrCat("the search ended as ", v1::ExperimentState::State_Name(state), ": ", last.change.reason()));
 }
 
 absl::StatusOr<double> Cluster::CheckJournal() const {
@@ -152,8 +152,9 @@ absl::StatusOr<double> Cluster::CheckJournal() const {
     }
   }
   LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
-  const auto running = std::find_if(states.begin(), states.end(),
-                                    [](const StateRecord& state) { return state.change.state() == v1::RUNNING; });
+  const auto running = std::find_if(states.begin(), states.end(), [](const StateRecord& state) {
+    return state.change.state() == v1::ExperimentState::RUNNING;
+  });
   if (running == states.end()) return absl::InternalError("the search is DONE and never ran");
   return absl::ToDoubleSeconds(states.back().time - running->time);
 }

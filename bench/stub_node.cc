@@ -42,7 +42,7 @@ void StubNode::Start() {
     *hello.mutable_now() = Now();
     for (size_t i = 0; i < slots_.size(); ++i) {
       v1::Device& device = *hello.add_devices();
-      device.set_kind(v1::CPU);
+      device.set_kind(v1::DeviceKind::CPU);
       device.set_index(static_cast<int>(i));
       device.set_threads(1);
       device.set_node(name_);
@@ -196,7 +196,7 @@ void StubNode::EndTrial(int device) {
     for (const v1::TrialModel& model : slot.trial.models()) {
       // Behind its start and its reports.
       v1::ModelEnded& ended = *AddEvent(slot, model, owner_.options().reports + 2).mutable_ended();
-      ended.set_outcome(v1::SUCCEEDED);
+      ended.set_outcome(v1::ModelEnded::SUCCEEDED);
       (*ended.mutable_metrics()->mutable_values())[kMetric] = kValue;
     }
     v1::TrialEnded& ended = *AddNews(slot).mutable_ended();
@@ -211,7 +211,7 @@ void StubNode::EndTrial(int device) {
 void StubNode::AddBeginning(Slot& slot, int device) {
   for (const v1::TrialModel& model : slot.trial.models()) {
     v1::Device& started = *AddEvent(slot, model, 1).mutable_started()->mutable_device();
-    started.set_kind(v1::CPU);
+    started.set_kind(v1::DeviceKind::CPU);
     started.set_index(device);
     for (int step = 0; step < owner_.options().reports; ++step) {
       v1::Intermediate& report = *AddEvent(slot, model, step + 2).mutable_intermediate();

@@ -103,12 +103,12 @@ class SimulatedSearch {
     Observation observation;
     observation.steps = model.epochs;
     if (Stops(number, &observation)) {
-      observation.outcome = v1::STOPPED_EARLY;
+      observation.outcome = v1::ModelEnded::STOPPED_EARLY;
     } else if (model.epochs < table_.epochs()) {
       running_.emplace(now_ + model.epoch_time, number);
       return;
     } else {
-      observation.outcome = v1::SUCCEEDED;
+      observation.outcome = v1::ModelEnded::SUCCEEDED;
       observation.value = table_.values[model.row];
       result_.rows.push_back(model.row);
     }
@@ -145,7 +145,7 @@ double Table::best() const { return *std::max_element(values.begin(), values.end
 v1::Choice MakeChoice(const std::string& label) {
   v1::Choice choice;
   choice.set_label(label);
-  choice.set_kind(v1::VALUE_CHOICE);
+  choice.set_kind(v1::Choice::VALUE_CHOICE);
   choice.set_n_chosen(1);
   return choice;
 }

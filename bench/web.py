@@ -4,6 +4,7 @@ Environment, set by web.sh: LANISTA: the program, with lanista-trial beside it. 
 docs/benchmarks.md explains the figures: medians of some rounds, where nothing else is said.
 """
 
+import datetime
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -69,8 +71,8 @@ class Size:
         self.flood = (50, 20) if quick else (1000, 97)
         self.scroll_frames = 60 if quick else 300
         self.report_seconds = 2 if quick else 15
-        self.trials = 200 if quick else 6000
-        self.cost_rounds = 1 if quick else 3
+        self.trials = 3000 if quick else 6000
+        self.cost_rounds = 1 if quick else 5
 
 
 def program(name):
@@ -309,33 +311,52 @@ def measure_streams(head, link, experiment, size, figures):
     figures["stream_threads"] = threads
 
 
+def run_constant(config, state, page):
+    """When the models of a search ended, in their order; and when its page was open: seconds since 1970. Without a page:
+    None."""
+    search = Process(program("LANISTA"), "run", config, "--state-dir", state, *([] if page is None else ["--web", "0"]))
+    link = None if page is None else search.line("page: ")
+    # It says a line for each model, and would wait for who does not read them.
+    drain = threading.Thread(target=search.process.stdout.read, daemon=True)
+    drain.start()
+    opened = None
+    if page is not None:
+        page.go(link)
+        page.wait("return document.querySelector('main table a') !== null")
+        page.run("location.hash = document.querySelector('main table a').getAttribute('href')")
+        page.wait("return document.querySelectorAll('.tile').length > 1")
+        opened = time.time()
+    drain.join()
+    if search.process.wait() != 0:
+        raise RuntimeError("`lanista run` failed")
+    trials = json.loads(subprocess.run([program("LANISTA"), "trials", "latest", "--json", "--state-dir", state],
+                                       check=True, stdout=subprocess.PIPE).stdout)
+    ends = [model["attempts"][-1]["end"].replace("Z", "+00:00") for model in trials["models"]]
+    return sorted(datetime.datetime.fromisoformat(end).timestamp() for end in ends), opened
+
+
 def measure_cost(folder, size, figures):
-    """What an open page takes of a search's trials a second."""
+    """What an open page takes of a search's trials a second. To open it, with the start of all that, is no part of it:
+    only models count that end when the page is open, and alone as many."""
     config = os.path.join(folder, "constant.textproto")
     with open(config, "w", encoding="utf-8") as file:
         file.write(CONSTANT_SEARCH % size.trials)
 
-    def run(page):
-        begin = time.monotonic()
-        search = Process(program("LANISTA"), "run", config, "--state-dir", os.path.join(folder, "cost"),
-                         *([] if page is None else ["--web", "0"]))
-        if page is not None:
-            page.go(search.line("page: "))
-            page.wait("return document.querySelector('main table a') !== null")
-            page.run("location.hash = document.querySelector('main table a').getAttribute('href')")
-        search.process.stdout.read()
-        if search.process.wait() != 0:
-            raise RuntimeError("`lanista run` failed")
-        return size.trials / (time.monotonic() - begin)
+    def rate(ends):
+        return (len(ends) - 1) / (ends[-1] - ends[0])
 
     rates = []
-    for _ in range(size.cost_rounds):
-        alone = run(None)
+    for i in range(size.cost_rounds):
+        alone, _ = run_constant(config, os.path.join(folder, "alone-%d" % i), None)
         page = Page()
         try:
-            rates.append(run(page) / alone)
+            ends, opened = run_constant(config, os.path.join(folder, "page-%d" % i), page)
         finally:
             page.close()
+        first = sum(end < opened for end in ends)
+        if size.trials - first < size.trials / 4:
+            raise RuntimeError("the search was nearly over when its page was open: it needs more trials")
+        rates.append(rate(ends[first:]) / rate(alone[first:]))
     figures["page_cost"] = 1 - statistics.median(rates)
 
 

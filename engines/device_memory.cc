@@ -14,7 +14,7 @@ constexpr double kShareForModels = 0.75;
 }  // namespace
 
 int64_t DeviceMemory(const v1::Device& device) {
-  return device.kind() == v1::GPU ? device.memory() : device.memory_limit();
+  return device.kind() == v1::DeviceKind::GPU ? device.memory() : device.memory_limit();
 }
 
 bool HasRoomFor(int64_t models, int64_t memory) {

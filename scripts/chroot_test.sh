@@ -6,13 +6,14 @@
 #   scripts/chroot_test.sh --packages [SUITE [DEB...]]
 #
 # SUITE: a Debian release (default: trixie). The first form clones HEAD into the new system, and runs quickstart.sh and
-# test.sh there, or COMMAND in their place. The second one builds the Debian packages there (or takes DEB...: `lanista` and
-# `liblanista-dev` for this release), installs them in a second new system, which has neither the sources nor Bazel nor
-# anything that the packages do not ask for, and runs tests/install/packages_test.sh in that.
+# test.sh there, or COMMAND in their place. The second one builds the Debian packages of HEAD there (or takes DEB...:
+# `lanista` and `liblanista-dev` that were built on this release, see make_debs.sh), installs them in a second new system,
+# which has neither the sources nor Bazel nor anything that the packages do not ask for, and runs
+# tests/install/packages_test.sh in that: the tests are those of the working tree.
 #
 # Folders: LANISTA_CHROOT, or /var/tmp/lanista-SUITE, is kept, so that a second run starts from installed packages and
 # Bazel's cache; the clone in it is made afresh. FOLDER-bare is kept as it was made, and FOLDER-packages is a new copy of it
-# each time.
+# each time. Nothing but these folders is shared between runs: each release has compilers and libraries of its own.
 set -eu
 
 packages=""
@@ -38,18 +39,24 @@ if [ -n "$packages" ]; then
   for deb; do [ -f "$deb" ] || fail "there is no package $deb"; done
 fi
 
-# make_system FOLDER: a bare Debian, if there is none. The host's own mirror and proxy serve it, too.
+# make_system FOLDER: a bare Debian, if there is none. The host's own mirror and proxy serve it, too. The folder has its name
+# once it is complete, and what debootstrap mounts in it ends with debootstrap.
 make_system() {
-  if ! [ -e "$1/.complete" ]; then
+  if [ -e "$1" ]; then
+    [ "$(cat "$1/.suite" 2>/dev/null)" = "$suite" ] ||
+      fail "$1 is no $suite that this script made: remove it, or name another folder in LANISTA_CHROOT"
+  else
     # shellcheck disable=SC2016  # apt's own variables
-    mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian //p' | head -n 1)
-    mirror=${mirror:-http://deb.debian.org/debian/}
-    echo "Making a bare Debian ($suite, from $mirror) in $1"
-    debootstrap --variant=minbase "$suite" "$1" "$mirror"
-    apt-config dump | grep -i '^Acquire::.*proxy' >"$1/etc/apt/apt.conf.d/90host-proxy" || true
-    touch "$1/.complete"
+    mirror=$(apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' | sed -n 's/ Debian$//p' | head -n 1)
+    echo "Making a bare Debian ($suite${mirror:+, from $mirror}) in $1"
+    rm -rf "$1.unfinished"
+    unshare --mount debootstrap --variant=minbase "$suite" "$1.unfinished" ${mirror:+"$mirror"}
+    apt-config dump | grep -i '^Acquire::.*proxy' >"$1.unfinished/etc/apt/apt.conf.d/90host-proxy" || true
+    echo "$suite" >"$1.unfinished/.suite"
+    mv "$1.unfinished" "$1"
   fi
-  cp /etc/resolv.conf "$1/etc/resolv.conf"
+  # How names are resolved, localhost among them: debootstrap leaves no hosts file.
+  for file in resolv.conf hosts; do cp --remove-destination "/etc/$file" "$1/etc/$file"; done
 }
 
 # run_in SYSTEM FOLDER COMMAND...: in a folder of the system, in namespaces of its own: mounts and processes (a Bazel

@@ -33,6 +33,8 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$(dirname "$0")/.."
 
+# Files of packages are for everybody to read, whatever the builder's own files are.
+umask 022
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 program=$work/lanista
@@ -80,8 +82,10 @@ while read -r name; do
   file=$(gcc -print-file-name="lib$name.so")
   # What has no file of its own is in the C library.
   case "$file" in /*) ;; *) continue ;; esac
-  dpkg-query --search "$(cd "$(dirname "$file")" && pwd -P)/lib$name.so" | cut -d: -f1 >>"$work/owners" ||
+  owner=$(dpkg-query --search "$(cd "$(dirname "$file")" && pwd -P)/lib$name.so") ||
     fail "no package has $file: with libraries of your own, use scripts/install.sh --prefix DIR"
+  owner=$(echo "$owner" | grep -v '^diversion by ')
+  echo "${owner%%:*}" >>"$work/owners"
 done <"$work/names"
 libraries=""
 for package in $(sort -u "$work/owners"); do

@@ -38,18 +38,18 @@ int OptimizerState(const v1::OptimizerConfig& optimizer) {
   return kept;
 }
 
-int64_t ElementBytes(v1::DataType type) {
+int64_t ElementBytes(v1::Tensor::DataType type) {
   switch (type) {
-    case v1::FLOAT64:
-    case v1::INT64:
+    case v1::Tensor::FLOAT64:
+    case v1::Tensor::INT64:
       return 8;
-    case v1::FLOAT16:
-    case v1::BFLOAT16:
-    case v1::INT16:
+    case v1::Tensor::FLOAT16:
+    case v1::Tensor::BFLOAT16:
+    case v1::Tensor::INT16:
       return 2;
-    case v1::BOOL:
-    case v1::INT8:
-    case v1::UINT8:
+    case v1::Tensor::BOOL:
+    case v1::Tensor::INT8:
+    case v1::Tensor::UINT8:
       return 1;
     default:
       return 4;

@@ -42,7 +42,7 @@ absl::Status ForEachNode(const Nodes& nodes, const Visit& visit) {
 // The indices of the archives from which models take weights or code. Other archives may be missing.
 std::set<int> UsedArchives(const v1::SpaceConfig& config, const v1::ModelGraph& model) {
   // Everything below a frozen cell is frozen too, so with frozen parts all weights count.
-  bool keeps_weights = config.weights() == v1::KEEP || !config.frozen().empty();
+  bool keeps_weights = config.weights() == v1::SpaceConfig::KEEP || !config.frozen().empty();
   std::set<int> code, parameters, weights;
   for (const v1::Graph& graph : model.graphs()) {
     ForEachNode(graph.nodes(), [&](const v1::Node& node) {

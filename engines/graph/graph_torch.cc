@@ -45,7 +45,7 @@ class GraphModelBuilder final : public ModelBuilder {
     LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model,
                              MaterialiseSample(*space, sample, model_seed, &built.actual_sample));
     runtime::GraphModule::Options options;
-    if (config.weights() != v1::WEIGHTS_MODE_UNSPECIFIED) options.weights = config.weights();
+    if (config.weights() != v1::SpaceConfig::WEIGHTS_UNSPECIFIED) options.weights = config.weights();
     LANISTA_ASSIGN_OR_RETURN(built.model, runtime::GraphModule::Create(model, options));
     return built;
   }

@@ -81,7 +81,7 @@ constexpr BlockOptions kStages[] = {{16, 16, 1}, {16, 32, 2}, {32, 48, 2}};
 // The base model: one plain block per stage.
 absl::StatusOr<v1::ModelGraph> MobileNet(const lanista::Params&) {
   graph::Builder net("MobileNet", graph::kOperators);
-  Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+  Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 28, 28}));
   x = AddConvBnReLU(net, "stem", x, 1, 16, 3, 2, 1);
   for (size_t stage = 0; stage < std::size(kStages); ++stage) {
     const absl::StatusOr<v1::ModelGraph> block = InvertedResidual(kStages[stage]);

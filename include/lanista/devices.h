@@ -6,9 +6,9 @@
 //    public:
 //     absl::StatusOr<std::vector<lanista::v1::Device>> Devices() const override {
 //       lanista::v1::Device slot;
-//       slot.set_kind(lanista::v1::CPU);
+//       slot.set_kind(lanista::v1::DeviceKind::CPU);
 //       slot.set_threads(1);
-//       slot.set_isolation(lanista::v1::PROCESS);
+//       slot.set_isolation(lanista::v1::LocalConfig::PROCESS);
 //       return std::vector<lanista::v1::Device>(std::thread::hardware_concurrency() / 2, slot);
 //     }
 //   };

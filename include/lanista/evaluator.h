@@ -38,6 +38,10 @@ void RegisterEvaluator(const std::string& name, Make make) {
       return std::make_unique<FunctionalEvaluator>(make);
     });
   } else {
+    static_assert(!internal::kTakesTrial<Make>,
+                  "an evaluator with parameters is registered with their type: "
+                  "`lanista::RegisterEvaluator<MyParams>(name, function)`, where the function or lambda takes "
+                  "`(lanista::TrialContext& context, const MyParams& params)`");
     api::Register<EvaluatorRegistry>("evaluator", name, std::move(make));
   }
 }
@@ -46,10 +50,7 @@ void RegisterEvaluator(const std::string& name, Make make) {
 // configuration is checked, and copied.
 template <typename MyParams, typename Function>
 void RegisterEvaluator(const std::string& name, Function function) {
-  api::Register<EvaluatorRegistry>("evaluator", name, [function](const Params& params) -> EvaluatorRegistry::Result {
-    return std::make_unique<FunctionalEvaluator>(
-        [function, mine = MyParams(params)](TrialContext& context) { function(context, mine); });
-  });
+  api::Register<EvaluatorRegistry>("evaluator", name, internal::FactoryOf<MyParams>(std::move(function)));
 }
 
 // Registers a class of evaluators, whose constructor takes nothing or `const Params&`.

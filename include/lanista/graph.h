@@ -5,7 +5,7 @@
 //
 //   absl::StatusOr<lanista::v1::ModelGraph> Net(const lanista::Params& params) {
 //     graph::Builder net("Net", graph::kOperators);
-//     graph::Handle x = net.Input("x", graph::TensorType(lanista::v1::FLOAT32, {-1, 784}));
+//     graph::Handle x = net.Input("x", graph::TensorType(lanista::v1::Tensor::FLOAT32, {-1, 784}));
 //     const graph::Number width = net.ValueChoice("width", {64, 128});
 //     x = net.Add("fc1", graph::MakeOp("Linear", {{"in_features", 784}, {"out_features", width}}), {x});
 //     x = net.Add("act", graph::MakeOp("ReLU"), {x});

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "include/lanista/experiment.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace lanista::api {
 

@@ -18,4 +18,6 @@ bool FileStamp::operator==(const FileStamp& other) const {
          std::tie(other.device, other.inode, other.size, other.modified, other.status_changed);
 }
 
+bool IsSameFile(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
 }  // namespace lanista

@@ -1,4 +1,4 @@
-// What changes with a file: by it, a file is known again without being read again.
+// Which file it is, and what changes with it: by that, a file is known again without being read again.
 #ifndef LANISTA_SRC_BASE_FILE_STAMP_H_
 #define LANISTA_SRC_BASE_FILE_STAMP_H_
 
@@ -22,6 +22,9 @@ struct FileStamp {
   bool operator==(const FileStamp& other) const;
   bool operator!=(const FileStamp& other) const { return !(*this == other); }
 };
+
+// Whether both are of one file, under whatever names.
+bool IsSameFile(const struct stat& a, const struct stat& b);
 
 }  // namespace lanista
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +15,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/file_stamp.h"
+#include "src/base/read_file.h"
 #include "src/base/status.h"
 #include "src/base/unfinished_files.h"
 
@@ -83,7 +86,7 @@ absl::Status OutputFile::Open(const std::vector<std::string>& inputs) {
     if (!S_ISREG(target.st_mode)) return CannotWrite(path_, KindOf(target.st_mode));
     for (const std::string& input : inputs) {
       struct stat read = {};
-      if (stat(input.c_str(), &read) == 0 && read.st_dev == target.st_dev && read.st_ino == target.st_ino) {
+      if (stat(input.c_str(), &read) == 0 && IsSameFile(read, target)) {
         return CannotWrite(path_, absl::StrCat("it is a file that is read here (", input, "): name another one"));
       }
     }
@@ -159,6 +162,18 @@ absl::StatusOr<std::vector<std::string>> OutputFiles::Commit() {
 absl::Status WriteFile(const std::string& path, absl::string_view content, const std::vector<std::string>& inputs) {
   OutputFiles files(inputs);
   LANISTA_RETURN_IF_ERROR(files.Write(path, content));
+  return files.Commit().status();
+}
+
+absl::Status CopyFile(int from, const std::string& from_path, const std::string& to) {
+  OutputFiles files({from_path});
+  LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, files.Add(to));
+  std::string piece;
+  for (int64_t offset = 0; file->status().ok(); offset += static_cast<int64_t>(piece.size())) {
+    LANISTA_RETURN_IF_ERROR(ReadPiece(from, from_path, offset, kBufferBytes, &piece));
+    if (piece.empty()) break;
+    file->Write(piece);
+  }
   return files.Commit().status();
 }
 

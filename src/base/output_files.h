@@ -84,6 +84,10 @@ class OutputFiles {
 // Writes one file. Errors: those of OutputFiles.
 absl::Status WriteFile(const std::string& path, absl::string_view content, const std::vector<std::string>& inputs = {});
 
+// Writes a copy of an open regular file, however it was opened and whatever has its name by now. `from_path` names it
+// in messages, and is no place for the copy. Errors: those of OutputFiles, and "cannot read FROM_PATH: ".
+absl::Status CopyFile(int from, const std::string& from_path, const std::string& to);
+
 // Makes the folder in which `path` lies, and those above it, where they are missing.
 absl::Status MakeParentFolder(const std::string& path);
 

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "src/base/checksum.h"
+#include "src/base/file_stamp.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -63,8 +64,7 @@ absl::StatusOr<struct stat> StatOf(int file, const std::string& path) {
 // Whether `path` is still a name of the file.
 bool HasName(int file, const std::string& path) {
   struct stat opened, named;
-  return fstat(file, &opened) == 0 && lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
-         opened.st_ino == named.st_ino;
+  return fstat(file, &opened) == 0 && lstat(path.c_str(), &named) == 0 && IsSameFile(opened, named);
 }
 
 // Removes the file, unless another one has its name meanwhile. REQUIRES: nobody maps it: `file` is locked with LOCK_EX,

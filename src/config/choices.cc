@@ -82,7 +82,7 @@ class Reader {
                                                      "', too: labels must differ")};
     }
     choice->set_label(config.label());
-    choice->set_kind(v1::VALUE_CHOICE);
+    choice->set_kind(v1::Choice::VALUE_CHOICE);
     choice->set_declared_in("the configuration");
     if (auto violation = ReadCandidates(config, path, choice)) return violation;
     choice->set_n_chosen(config.has_n_chosen() ? config.n_chosen() : 1);

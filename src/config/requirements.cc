@@ -60,8 +60,9 @@ class Sieve {
 
 }  // namespace
 
-bool HasKindAndLabels(const v1::RequirementsConfig& requirements, v1::DeviceKind kind, const Labels& labels) {
-  if (requirements.device_kind() != v1::DEVICE_KIND_UNSPECIFIED && requirements.device_kind() != kind) return false;
+bool HasKindAndLabels(const v1::RequirementsConfig& requirements, v1::DeviceKind::Kind kind, const Labels& labels) {
+  if (requirements.device_kind() != v1::DeviceKind::KIND_UNSPECIFIED && requirements.device_kind() != kind)
+    return false;
   return std::all_of(requirements.node_labels().begin(), requirements.node_labels().end(), [&](const auto& required) {
     const auto found = labels.find(required.first);
     return found != labels.end() && found->second == required.second;
@@ -75,8 +76,8 @@ bool Meets(const OfferedDevices& devices, const v1::RequirementsConfig& requirem
 
 std::string RequirementsText(const v1::RequirementsConfig& requirements) {
   std::vector<std::string> texts;
-  if (requirements.device_kind() != v1::DEVICE_KIND_UNSPECIFIED) {
-    texts.push_back(requirements.device_kind() == v1::GPU ? "GPU" : "CPU slot");
+  if (requirements.device_kind() != v1::DeviceKind::KIND_UNSPECIFIED) {
+    texts.push_back(requirements.device_kind() == v1::DeviceKind::GPU ? "GPU" : "CPU slot");
   }
   if (requirements.has_min_device_memory()) {
     texts.push_back(absl::StrCat("at least ", MemoryText(requirements.min_device_memory())));
@@ -90,8 +91,8 @@ std::string RequirementsText(const v1::RequirementsConfig& requirements) {
 
 std::string WhyNoneMeets(const v1::RequirementsConfig& requirements, std::vector<OfferedDevices> devices) {
   Sieve sieve(std::move(devices));
-  if (requirements.device_kind() != v1::DEVICE_KIND_UNSPECIFIED) {
-    const bool gpu = requirements.device_kind() == v1::GPU;
+  if (requirements.device_kind() != v1::DeviceKind::KIND_UNSPECIFIED) {
+    const bool gpu = requirements.device_kind() == v1::DeviceKind::GPU;
     const bool left = sieve.Keep(gpu ? "is a GPU" : "is a CPU slot", gpu ? "are GPUs" : "are CPU slots",
                                  [&](const OfferedDevices& alike) { return alike.kind == requirements.device_kind(); });
     if (!left) return sieve.ToText();

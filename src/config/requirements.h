@@ -13,7 +13,7 @@ namespace lanista {
 
 // Devices that are alike.
 struct OfferedDevices {
-  v1::DeviceKind kind = v1::DEVICE_KIND_UNSPECIFIED;
+  v1::DeviceKind::Kind kind = v1::DeviceKind::KIND_UNSPECIFIED;
   // Bytes of each; 0: not known.
   int64_t memory = 0;
   // Of their machine.
@@ -22,7 +22,7 @@ struct OfferedDevices {
 };
 
 // Whether devices of this kind, on a machine with these labels, meet all requirements but that of memory.
-bool HasKindAndLabels(const v1::RequirementsConfig& requirements, v1::DeviceKind kind, const Labels& labels);
+bool HasKindAndLabels(const v1::RequirementsConfig& requirements, v1::DeviceKind::Kind kind, const Labels& labels);
 
 // Whether all requirements are met.
 bool Meets(const OfferedDevices& devices, const v1::RequirementsConfig& requirements);

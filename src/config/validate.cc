@@ -87,7 +87,7 @@ std::optional<Violation> CheckGoals(const v1::ExperimentConfig& config, const st
   const auto metric_path = [&path](absl::string_view field, int i) {
     return absl::StrCat(JoinPath(path, field), "[", i, "].metric");
   };
-  if (config.objective() != v1::OBJECTIVE_UNSPECIFIED && config.objectives_size() > 0) {
+  if (config.objective() != v1::ObjectiveConfig::GOAL_UNSPECIFIED && config.objectives_size() > 0) {
     return Violation{
         JoinPath(path, "objective"),
         "'objective' and 'objectives' exclude each other: say it by objectives { metric: \"default\" goal: "
@@ -176,7 +176,7 @@ std::optional<Violation> CheckSpace(const v1::SpaceConfig& space, const std::str
   };
   if (!space.params().empty()) return without_network("params", "is handed to the constructor of a registered space");
   if (!space.mutator().empty()) return without_network("mutator", "changes a graph");
-  if (space.weights() != v1::WEIGHTS_MODE_UNSPECIFIED) {
+  if (space.weights() != v1::SpaceConfig::WEIGHTS_UNSPECIFIED) {
     return without_network("weights", "is about what the weights of a graph start from");
   }
   if (!space.frozen().empty()) return without_network("frozen", "is about the weights of a graph");

@@ -33,13 +33,13 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(
     if (!devices.ok()) return Annotate(devices.status(), field);
     const bool shares = blocks.Get(block).has_local() && !blocks.Get(block).local().has_memory_limit();
     for (v1::Device& device : *devices) {
-      if (device.kind() == v1::CPU) device.set_index(cpu_slots++);
-      if (device.kind() == v1::CPU && shares) sharing.push_back(all.size());
-      if (device.kind() == v1::GPU && !gpus.insert(device.index()).second) {
+      if (device.kind() == v1::DeviceKind::CPU) device.set_index(cpu_slots++);
+      if (device.kind() == v1::DeviceKind::CPU && shares) sharing.push_back(all.size());
+      if (device.kind() == v1::DeviceKind::GPU && !gpus.insert(device.index()).second) {
         return absl::InvalidArgumentError(
             absl::StrCat(field, ": GPU ", device.index(), " is in an earlier block already"));
       }
-      in_process |= device.isolation() == v1::IN_PROCESS;
+      in_process |= device.isolation() == v1::LocalConfig::IN_PROCESS;
       all.push_back(std::move(device));
     }
     if (cpu_slots > MostSlots(machine)) {
@@ -57,8 +57,9 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(
 }
 
 std::vector<v1::Device> WithPlace(std::vector<v1::Device> devices) {
-  const bool in_process = std::any_of(devices.begin(), devices.end(),
-                                      [](const v1::Device& device) { return device.isolation() == v1::IN_PROCESS; });
+  const bool in_process = std::any_of(devices.begin(), devices.end(), [](const v1::Device& device) {
+    return device.isolation() == v1::LocalConfig::IN_PROCESS;
+  });
   if (devices.empty() || in_process) return devices;
   const auto limit = [](const v1::Device& device) {
     return device.memory_limit() == 0 ? std::numeric_limits<int64_t>::max() : device.memory_limit();
@@ -67,11 +68,11 @@ std::vector<v1::Device> WithPlace(std::vector<v1::Device> devices) {
                                                [&](const auto& a, const auto& b) { return limit(a) < limit(b); }));
   v1::Device place;
   place.set_prepares(true);
-  place.set_kind(v1::CPU);
+  place.set_kind(v1::DeviceKind::CPU);
   place.set_threads(1);
   place.set_memory_limit(most == std::numeric_limits<int64_t>::max() ? 0 : most);
   place.set_node(devices.front().node());
-  place.set_isolation(v1::PROCESS);
+  place.set_isolation(v1::LocalConfig::PROCESS);
   devices.push_back(std::move(place));
   return devices;
 }

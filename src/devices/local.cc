@@ -47,14 +47,15 @@ std::string CpuModel() {
   return "CPU";
 }
 
-v1::Device MakeDevice(v1::DeviceKind kind, int index, int threads, const v1::LocalConfig& config,
+v1::Device MakeDevice(v1::DeviceKind::Kind kind, int index, int threads, const v1::LocalConfig& config,
                       const Machine& machine) {
   v1::Device device;
   device.set_kind(kind);
   device.set_index(index);
   device.set_threads(threads);
   device.set_node(machine.name);
-  device.set_isolation(config.isolation() == v1::ISOLATION_UNSPECIFIED ? v1::PROCESS : config.isolation());
+  device.set_isolation(config.isolation() == v1::LocalConfig::ISOLATION_UNSPECIFIED ? v1::LocalConfig::PROCESS
+                                                                                    : config.isolation());
   return device;
 }
 
@@ -77,7 +78,7 @@ absl::Status AddGpus(const v1::LocalConfig& config, int threads, const Machine& 
       return absl::InvalidArgumentError(absl::StrCat("local.gpu_indices: other processes run on GPU ", index,
                                                      "; set use_active_gpu: true to share it"));
     }
-    v1::Device device = MakeDevice(v1::GPU, index, threads, config, machine);
+    v1::Device device = MakeDevice(v1::DeviceKind::GPU, index, threads, config, machine);
     device.set_model(gpu->model);
     device.set_uuid(gpu->uuid);
     device.set_memory(gpu->memory);
@@ -141,7 +142,7 @@ absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& conf
     return absl::InvalidArgumentError(
         absl::StrCat("local.threads_per_slot must be from 1 to ", why_most, ", is ", threads));
   }
-  const bool in_process = config.isolation() == v1::IN_PROCESS;
+  const bool in_process = config.isolation() == v1::LocalConfig::IN_PROCESS;
   int fitting = config.gpu_indices().empty() ? std::max(1, machine.processors / threads) : 0;
   if (in_process) fitting = std::min(fitting, 1);
   const int cpu_slots = config.has_cpu_slots() ? config.cpu_slots() : fitting;
@@ -151,7 +152,7 @@ absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& conf
 
   std::vector<v1::Device> devices;
   for (int slot = 0; slot < cpu_slots; ++slot) {
-    devices.push_back(MakeDevice(v1::CPU, slot, threads, config, machine));
+    devices.push_back(MakeDevice(v1::DeviceKind::CPU, slot, threads, config, machine));
     devices.back().set_model(machine.cpu_model);
   }
   LANISTA_RETURN_IF_ERROR(AddGpus(config, threads, machine, devices));
@@ -173,7 +174,7 @@ absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& conf
         absl::StrCat("local.memory_limit (bytes) must be at least ", kLeastMemory, " to load LibTorch, is ", limit));
   }
   // CUDA maps far more address space than it uses, so GPU slots have no limit; the GPU's own memory is the limit there.
-  for (v1::Device& device : devices) device.set_memory_limit(device.kind() == v1::CPU ? limit : 0);
+  for (v1::Device& device : devices) device.set_memory_limit(device.kind() == v1::DeviceKind::CPU ? limit : 0);
   return devices;
 }
 

@@ -56,7 +56,7 @@ class NodeSource {
     // The memory of each of them; 0: not known.
     int64_t device_memory = 0;
     // What they are; unspecified: not known.
-    v1::DeviceKind device_kind = v1::DEVICE_KIND_UNSPECIFIED;
+    v1::DeviceKind::Kind device_kind = v1::DeviceKind::KIND_UNSPECIFIED;
     // The labels that all of their nodes will have.
     std::map<std::string, std::string> labels;
     // The names of the data that all of their nodes will have.

@@ -46,7 +46,7 @@ class MachinesSource final : public NodeSource {
       const auto node = std::find_if(situation.nodes.begin(), situation.nodes.end(),
                                      [&](const v1::NodeStatus& listed) { return listed.name() == machine.name(); });
       const bool known = node != situation.nodes.end();
-      if (known && node->condition() != v1::SILENT) continue;
+      if (known && node->condition() != v1::NodeStatus::SILENT) continue;
       const SshMachine::State state = machine.state();
       absl::StrAppend(&prospect.because, prospect.because.empty() ? "node " : "; node ", machine.name(), ": ",
                       state.because);
@@ -54,7 +54,7 @@ class MachinesSource final : public NodeSource {
       if (known) continue;
       v1::NodeStatus& coming = prospect.coming.emplace_back();
       coming.set_name(machine.name());
-      coming.set_condition(v1::COMING);
+      coming.set_condition(v1::NodeStatus::COMING);
       coming.set_devices(machine.devices());
       *coming.mutable_since() = ToTimestamp(state.since);
       coming.set_because(state.because);

@@ -91,7 +91,7 @@ class SlurmSource final : public NodeSource {
     }
     prospect.devices = jobs_.ExpectedDevices();
     prospect.device_memory = MemoryPerDevice(config_);
-    prospect.device_kind = config_.gpus() > 0 ? v1::GPU : v1::CPU;
+    prospect.device_kind = config_.gpus() > 0 ? v1::DeviceKind::GPU : v1::DeviceKind::CPU;
     prospect.labels = NodePairs(config_, "--label=");
     for (const auto& [name, folder] : NodePairs(config_, "--data=")) prospect.data.push_back(name);
     prospect.coming = jobs_.Coming();

@@ -73,7 +73,7 @@ void SlurmJobs::UpdateNodes(absl::Time now, const std::vector<v1::NodeStatus>& n
       node.joined = now;
       problem_.clear();
     }
-    node.leaving = node.leaving || status.condition() == v1::DRAINING;
+    node.leaving = node.leaving || status.condition() == v1::NodeStatus::DRAINING;
     if (status.busy() > 0) {
       node.worked = true;
       failures_ = 0;
@@ -220,7 +220,7 @@ std::vector<v1::NodeStatus> SlurmJobs::Coming() const {
     if (!IsComing(job)) continue;
     v1::NodeStatus& node = coming.emplace_back();
     node.set_name(NameOf(number));
-    node.set_condition(v1::COMING);
+    node.set_condition(v1::NodeStatus::COMING);
     node.set_devices(options_.devices_per_node);
     if (job.asked != absl::InfinitePast()) *node.mutable_since() = ToTimestamp(job.asked);
     std::string because =

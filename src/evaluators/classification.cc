@@ -54,7 +54,7 @@ class ClassificationMeasure : public Measure {
 class ClassificationCriterion : public Criterion {
  public:
   ClassificationCriterion(const v1::ClassificationConfig& config, int64_t classes)
-      : negative_log_likelihood_(config.loss() == v1::NLL),
+      : negative_log_likelihood_(config.loss() == v1::ClassificationConfig::NLL),
         label_smoothing_(config.label_smoothing()),
         top_k_(config.top_k().begin(), config.top_k().end()),
         classes_(classes) {}

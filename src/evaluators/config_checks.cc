@@ -11,7 +11,7 @@ namespace lanista {
 namespace {
 
 std::optional<Violation> CheckClassification(const v1::ClassificationConfig& evaluator, const std::string& path) {
-  if (!evaluator.has_label_smoothing() || evaluator.loss() != v1::NLL) return std::nullopt;
+  if (!evaluator.has_label_smoothing() || evaluator.loss() != v1::ClassificationConfig::NLL) return std::nullopt;
   return Violation{JoinPath(path, "label_smoothing"), "goes with loss: CROSS_ENTROPY only"};
 }
 

@@ -50,6 +50,26 @@ class FunctionalEvaluator : public Evaluator {
   const Function function_;
 };
 
+namespace internal {
+
+// Whether `Make` is a function that is called for each trial, and no factory.
+template <typename Make>
+constexpr bool kTakesTrial = std::is_same_v<typename FirstParameter<Make>::Type, TrialContext>;
+
+// A factory of evaluators that call `function`, a void(TrialContext&, const MyParams&).
+template <typename MyParams, typename Function>
+auto FactoryOf(Function function) {
+  static_assert(!std::is_same_v<MyParams, Params> && std::is_constructible_v<MyParams, const Params&>,
+                "an evaluator's function takes a type of your own that is constructed from `const lanista::Params&`: "
+                "so the configuration is checked before the search begins");
+  return [function](const Params& params) -> EvaluatorRegistry::Result {
+    return std::make_unique<FunctionalEvaluator>(
+        [function, mine = MyParams(params)](TrialContext& context) { function(context, mine); });
+  };
+}
+
+}  // namespace internal
+
 namespace kinds {
 // For LANISTA_REGISTER(evaluator, "name", make), and `evaluator { custom { name: "name" params { ... } } }`.
 struct evaluator {
@@ -62,6 +82,9 @@ struct evaluator {
         return std::make_unique<FunctionalEvaluator>(make);
       });
     } else {
+      static_assert(!internal::kTakesTrial<Make>,
+                    "an evaluator with parameters is a function, `void TrainMyWay(lanista::TrialContext& context, "
+                    "const MyParams& params)`, and no lambda, which lanista::RegisterEvaluator<MyParams> takes");
       return RegisterComponent<EvaluatorRegistry>(kind, name, std::move(make));
     }
   }
@@ -71,14 +94,7 @@ struct evaluator {
   template <typename MyParams>
   static bool Register(const std::string& kind, const std::string& name,
                        void (*function)(TrialContext&, const MyParams&)) {
-    static_assert(!std::is_same_v<MyParams, Params> && std::is_constructible_v<MyParams, const Params&>,
-                  "an evaluator's function takes a type of your own that is constructed from `const lanista::Params&`: "
-                  "so the configuration is checked before the search begins");
-    return RegisterComponent<EvaluatorRegistry>(
-        kind, name, [function](const Params& params) -> EvaluatorRegistry::Result {
-          return std::make_unique<FunctionalEvaluator>(
-              [function, mine = MyParams(params)](TrialContext& context) { function(context, mine); });
-        });
+    return RegisterComponent<EvaluatorRegistry>(kind, name, internal::FactoryOf<MyParams>(function));
   }
 };
 }  // namespace kinds

@@ -19,7 +19,7 @@ constexpr char kPath[] = "evaluator.regression";
 // target that never changes it is 1 where the predictions are exact and 0 where they are not).
 class RegressionMeasure : public Measure {
  public:
-  explicit RegressionMeasure(v1::RegressionMetric metric) : metric_(metric) {}
+  explicit RegressionMeasure(v1::RegressionConfig::Metric metric) : metric_(metric) {}
 
   void Add(const at::Tensor& scores, const at::Tensor& target) override {
     const at::Tensor truth = target.to(at::kDouble);
@@ -45,14 +45,14 @@ class RegressionMeasure : public Measure {
     MetricMap metrics{{"mse", squared_error_.mean().item<double>() / count},
                       {"mae", absolute_error_.mean().item<double>() / count},
                       {"r2", r2.mean().item<double>()}};
-    metrics[kDefaultMetric] = metrics.at(metric_ == v1::MEAN_SQUARED_ERROR    ? "mse"
-                                         : metric_ == v1::MEAN_ABSOLUTE_ERROR ? "mae"
-                                                                              : "r2");
+    metrics[kDefaultMetric] = metrics.at(metric_ == v1::RegressionConfig::MEAN_SQUARED_ERROR    ? "mse"
+                                         : metric_ == v1::RegressionConfig::MEAN_ABSOLUTE_ERROR ? "mae"
+                                                                                                : "r2");
     return metrics;
   }
 
  private:
-  const v1::RegressionMetric metric_;
+  const v1::RegressionConfig::Metric metric_;
   int64_t samples_ = 0;
   // All double, [targets].
   at::Tensor origin_;
@@ -77,16 +77,16 @@ class RegressionCriterion : public Criterion {
 
   at::Tensor Loss(const at::Tensor& scores, const at::Tensor& target) const override {
     namespace F = torch::nn::functional;
-    if (loss_ == v1::L1) return F::l1_loss(scores, target);
-    if (loss_ == v1::HUBER) return F::huber_loss(scores, target);
+    if (loss_ == v1::RegressionConfig::L1) return F::l1_loss(scores, target);
+    if (loss_ == v1::RegressionConfig::HUBER) return F::huber_loss(scores, target);
     return F::mse_loss(scores, target);
   }
 
   std::unique_ptr<Measure> NewMeasure() const override { return std::make_unique<RegressionMeasure>(metric_); }
 
  private:
-  const v1::RegressionLoss loss_;
-  const v1::RegressionMetric metric_;
+  const v1::RegressionConfig::Loss loss_;
+  const v1::RegressionConfig::Metric metric_;
 };
 
 absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::RegressionConfig& config) {

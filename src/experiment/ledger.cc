@@ -25,12 +25,14 @@ constexpr size_t kMaxLostNodes = 3;
 // And so has one that the same one or two nodes were lost with so often: it will not end there.
 constexpr int kMaxNodeLosses = 10;
 
-bool IsLost(const v1::ModelEnded& ended, v1::LostCause cause) {
-  return ended.outcome() == v1::LOST && ended.lost_cause() == cause;
+bool IsLost(const v1::ModelEnded& ended, v1::ModelEnded::LostCause cause) {
+  return ended.outcome() == v1::ModelEnded::LOST && ended.lost_cause() == cause;
 }
 
 // Whether the attempt was lost for a reason that says nothing about the model.
-bool IsBlameless(const v1::ModelEnded& ended) { return IsLost(ended, v1::HEAD_ENDED) || IsLost(ended, v1::NODE_LEFT); }
+bool IsBlameless(const v1::ModelEnded& ended) {
+  return IsLost(ended, v1::ModelEnded::HEAD_ENDED) || IsLost(ended, v1::ModelEnded::NODE_LEFT);
+}
 
 }  // namespace
 
@@ -40,7 +42,7 @@ v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int s
   *tell.mutable_sample() = std::move(sample);
   tell.set_outcome(outcome.outcome());
   // A model that was not trained has costs and no other metrics.
-  if (outcome.outcome() != v1::INFEASIBLE) {
+  if (outcome.outcome() != v1::ModelEnded::INFEASIBLE) {
     const auto& metrics = outcome.metrics().values();
     const auto value = metrics.find(goals.objectives()[0].metric);
     // The rule of Goals::Values. NaN would have no place in the order of a strategy's observations.
@@ -184,8 +186,8 @@ Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
 Ledger::Decision Ledger::Resolve(Open& open, const v1::ModelEnded& ended) {
   Decision decision;
   decision.merged = open.merged;
-  const bool node_lost = IsLost(ended, v1::NODE_LOST);
-  open.lost += ended.outcome() == v1::LOST && !node_lost && !IsBlameless(ended);
+  const bool node_lost = IsLost(ended, v1::ModelEnded::NODE_LOST);
+  open.lost += ended.outcome() == v1::ModelEnded::LOST && !node_lost && !IsBlameless(ended);
   // An attempt that had not begun on the node cannot have brought it down.
   if (node_lost && !open.node.empty()) {
     open.lost_nodes.insert(open.node);
@@ -212,12 +214,12 @@ Ledger::Decision Ledger::Resolve(Open& open, const v1::ModelEnded& ended) {
 bool Ledger::GoesOn(const Open& open, const v1::ModelEnded& ended) const {
   if (canceled_ || open.stopped.has_value()) return false;
   switch (ended.outcome()) {
-    case v1::LOST:
+    case v1::ModelEnded::LOST:
       if (IsBlameless(ended)) return true;
-      if (IsLost(ended, v1::NODE_LOST)) return !LostWithNodes(open);
+      if (IsLost(ended, v1::ModelEnded::NODE_LOST)) return !LostWithNodes(open);
       return open.merged || open.lost < kMaxLost;
-    case v1::FAILED:
-    case v1::UNMERGED:
+    case v1::ModelEnded::FAILED:
+    case v1::ModelEnded::UNMERGED:
       return open.merged;
     default:
       return false;
@@ -235,7 +237,7 @@ v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   *outcome.mutable_sample() = ended.has_actual_sample() ? ended.actual_sample() : open.model.sample();
   if (open.stopped.has_value()) {
     outcome.set_attempt(open.stopped->attempt);
-    outcome.set_outcome(v1::STOPPED_EARLY);
+    outcome.set_outcome(v1::ModelEnded::STOPPED_EARLY);
     *outcome.mutable_metrics() = open.stopped->metrics;
     outcome.set_stopped_step(open.stopped->step);
     outcome.set_stopped_because(open.stopped->because);
@@ -244,17 +246,18 @@ v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   outcome.set_attempt(open.model.attempt());
   outcome.set_outcome(ended.outcome());
   if (!open.unjudged.empty()) {
-    outcome.set_outcome(v1::CANCELED);
+    outcome.set_outcome(v1::ModelEnded::CANCELED);
     return outcome;
   }
-  if (ended.outcome() == v1::LOST || ended.outcome() == v1::UNMERGED) {
-    outcome.set_outcome(canceled_ ? v1::CANCELED : v1::FAILED);
+  if (ended.outcome() == v1::ModelEnded::LOST || ended.outcome() == v1::ModelEnded::UNMERGED) {
+    outcome.set_outcome(canceled_ ? v1::ModelEnded::CANCELED : v1::ModelEnded::FAILED);
   }
-  if (ended.outcome() == v1::FAILED && open.merged && canceled_) outcome.set_outcome(v1::CANCELED);
+  if (ended.outcome() == v1::ModelEnded::FAILED && open.merged && canceled_)
+    outcome.set_outcome(v1::ModelEnded::CANCELED);
   if (ended.has_metrics()) *outcome.mutable_metrics() = ended.metrics();
-  if (ended.has_failure() && outcome.outcome() == v1::FAILED) *outcome.mutable_failure() = ended.failure();
-  if (IsLost(ended, v1::NODE_LOST) && outcome.outcome() == v1::FAILED) {
-    outcome.mutable_failure()->set_reason(v1::WORKER_LOST);
+  if (ended.has_failure() && outcome.outcome() == v1::ModelEnded::FAILED) *outcome.mutable_failure() = ended.failure();
+  if (IsLost(ended, v1::ModelEnded::NODE_LOST) && outcome.outcome() == v1::ModelEnded::FAILED) {
+    outcome.mutable_failure()->set_reason(v1::Failure::WORKER_LOST);
     outcome.mutable_failure()->set_message(absl::StrCat(
         "nodes were lost ", open.node_losses, " times while they ran it: ", absl::StrJoin(open.lost_nodes, ", "),
         "; what takes them down may be this model"));
@@ -277,7 +280,7 @@ std::vector<v1::ModelOutcome> Ledger::Cancel() {
     outcome.set_model(ordinal);
     // The outcome belongs to the attempt before, if there was one.
     outcome.set_attempt(open.model.attempt() - 1);
-    outcome.set_outcome(v1::CANCELED);
+    outcome.set_outcome(v1::ModelEnded::CANCELED);
     *outcome.mutable_sample() = open.model.sample();
   }
   return outcomes;
@@ -289,7 +292,7 @@ Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
   // The sample as the strategy knows it.
   v1::TrialModel& model = found->second.model;
   closed.tell = TellOf(outcome, std::move(*model.mutable_sample()), found->second.steps.steps(), goals_);
-  if (outcome.outcome() != v1::CANCELED) {
+  if (outcome.outcome() != v1::ModelEnded::CANCELED) {
     closed.needless_checkpoints = model.checkpoint_folder();
     if (kept_weights_.has_value()) closed.needless_weights = kept_weights_->End(outcome);
   }
@@ -303,18 +306,20 @@ void Ledger::Drop(int model) {
 }
 
 void Ledger::Count(const v1::ModelOutcome& outcome, bool lost_with_nodes) {
-  if (outcome.outcome() == v1::SUCCEEDED || outcome.outcome() == v1::STOPPED_EARLY) ++succeeded_;
-  if (outcome.outcome() == v1::FAILED && failed_++ == 0) first_failure_ = outcome.failure().message();
-  const bool lost = outcome.outcome() == v1::FAILED && outcome.failure().reason() == v1::WORKER_LOST;
+  if (outcome.outcome() == v1::ModelEnded::SUCCEEDED || outcome.outcome() == v1::ModelEnded::STOPPED_EARLY)
+    ++succeeded_;
+  if (outcome.outcome() == v1::ModelEnded::FAILED && failed_++ == 0) first_failure_ = outcome.failure().message();
+  const bool lost =
+      outcome.outcome() == v1::ModelEnded::FAILED && outcome.failure().reason() == v1::Failure::WORKER_LOST;
   if (!lost || !lost_with_nodes) lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
-  const bool data_unreadable = outcome.failure().reason() == v1::DATA_UNREADABLE;
+  const bool data_unreadable = outcome.failure().reason() == v1::Failure::DATA_UNREADABLE;
   if (data_unreadable || lost_in_a_row_ >= kMaxLostInARow) hopeless_ = outcome.failure().message();
 
   // Whether a model that was stopped early would have kept the limits is not known.
-  if (outcome.outcome() == v1::STOPPED_EARLY) ++within_limits_;
-  infeasible_in_a_row_ = outcome.outcome() == v1::INFEASIBLE ? infeasible_in_a_row_ + 1 : 0;
-  infeasible_ += outcome.outcome() == v1::INFEASIBLE;
-  if (outcome.outcome() != v1::SUCCEEDED && outcome.outcome() != v1::INFEASIBLE) return;
+  if (outcome.outcome() == v1::ModelEnded::STOPPED_EARLY) ++within_limits_;
+  infeasible_in_a_row_ = outcome.outcome() == v1::ModelEnded::INFEASIBLE ? infeasible_in_a_row_ + 1 : 0;
+  infeasible_ += outcome.outcome() == v1::ModelEnded::INFEASIBLE;
+  if (outcome.outcome() != v1::ModelEnded::SUCCEEDED && outcome.outcome() != v1::ModelEnded::INFEASIBLE) return;
   const double violation = goals_.Violation(outcome.metrics());
   if (violation == 0) {
     ++within_limits_;

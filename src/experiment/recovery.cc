@@ -47,7 +47,7 @@ class Recovery {
     LANISTA_RETURN_IF_ERROR(EndUnended());
     LANISTA_RETURN_IF_ERROR(RestoreAttempts());
     LANISTA_RETURN_IF_ERROR(SortByOutcome(start_.untold));
-    LANISTA_ASSIGN_OR_RETURN(start_.ran, journal_.TimeIn({v1::RUNNING}, last_));
+    LANISTA_ASSIGN_OR_RETURN(start_.ran, journal_.TimeIn({v1::ExperimentState::RUNNING}, last_));
     return std::move(start_);
   }
 
@@ -123,7 +123,7 @@ class Recovery {
     const auto proposed = proposed_.find(model.model);
     if (model.model != ledger_.models() + 1) return Contradiction(ledger_.models() + 1, "is missing");
     if (model.model > models_proposed_) return Contradiction(model.model, "was never proposed");
-    if (model.outcome.has_value() && model.outcome->outcome() != v1::CANCELED) {
+    if (model.outcome.has_value() && model.outcome->outcome() != v1::ModelEnded::CANCELED) {
       v1::ModelOutcome outcome = *model.outcome;
       outcome.set_model(model.model);
       const auto kept = kept_weights_.find(model.model);
@@ -155,7 +155,7 @@ class Recovery {
     for (const IntermediateRecord& report : reports) counters[report.model].Add(report.intermediate);
     for (std::vector<v1::TellRequest>* const tells : {&start_.untold, &unended_}) {
       for (v1::TellRequest& tell : *tells) {
-        if (tell.outcome() != v1::STOPPED_EARLY) tell.set_steps(counters[tell.model()].steps());
+        if (tell.outcome() != v1::ModelEnded::STOPPED_EARLY) tell.set_steps(counters[tell.model()].steps());
       }
     }
     return absl::OkStatus();
@@ -306,9 +306,9 @@ class Recovery {
     v1::ModelEvent event = EventOf(attempt);
     *event.mutable_ended() = attempt.end;
     // For the model, a stop is the same as the end of the head.
-    if (!attempt.ended.has_value() || attempt.end.outcome() == v1::CANCELED) {
-      event.mutable_ended()->set_outcome(v1::LOST);
-      event.mutable_ended()->set_lost_cause(v1::HEAD_ENDED);
+    if (!attempt.ended.has_value() || attempt.end.outcome() == v1::ModelEnded::CANCELED) {
+      event.mutable_ended()->set_outcome(v1::ModelEnded::LOST);
+      event.mutable_ended()->set_lost_cause(v1::ModelEnded::HEAD_ENDED);
     }
     if (!attempt.ended.has_value()) {
       *event.mutable_time() = ToTimestamp(last_);
@@ -375,7 +375,7 @@ absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* fa
     *record.mutable_state() = now.change;
     return absl::OkStatus();
   }
-  record.mutable_state()->set_state(v1::INTERRUPTED);
+  record.mutable_state()->set_state(v1::ExperimentState::INTERRUPTED);
   record.mutable_state()->set_reason("the process that ran it ended before the experiment did");
   return absl::OkStatus();
 }

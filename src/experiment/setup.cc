@@ -377,8 +377,8 @@ absl::Status EndStopping(const StateDir& state_dir, const std::string& id) {
   LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<HeldExperiment> held, HoldExperiment(state_dir, id, {}));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(held->folder));
   LANISTA_ASSIGN_OR_RETURN(StateRecord state, journal.State());
-  if (state.change.state() != v1::STOPPING) return absl::OkStatus();
-  state.change.set_state(v1::STOPPED);
+  if (state.change.state() != v1::ExperimentState::STOPPING) return absl::OkStatus();
+  state.change.set_state(v1::ExperimentState::STOPPED);
   return RecordEnd(*held, std::move(state.change));
 }
 
@@ -413,7 +413,8 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
                                     LimitedCosts(config, PlannerContextOf(config, discovered))));
   }
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
-  if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
+  if (state.change.state() == v1::ExperimentState::DONE)
+    LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
   RemoveNeedlessCheckpoints(held->folder, ledger);
   // Of a head that was killed, and not of an export that is under way.
   RemoveUnlessHeld(absl::StrCat(held->folder, "/", IncomingFolder()));

@@ -26,7 +26,8 @@ using google::protobuf::util::MessageDifferencer;
 // "MAXIMIZE", or "MAXIMIZE accuracy, MINIMIZE flops".
 std::string DescribeObjectives(const v1::ExperimentConfig& config) {
   return absl::StrJoin(Goals(config).objectives(), ", ", [](std::string* text, const Goal& goal) {
-    absl::StrAppend(text, v1::Objective_Name(goal.objective), goal.metric == kDefaultMetric ? "" : " " + goal.metric);
+    absl::StrAppend(text, v1::ObjectiveConfig::Goal_Name(goal.objective),
+                    goal.metric == kDefaultMetric ? "" : " " + goal.metric);
   });
 }
 
@@ -122,7 +123,7 @@ absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& fo
   std::vector<v1::TellRequest> tells;
   for (ModelRecord& model : models) {
     // Nothing was learnt from a model that was canceled.
-    if (!model.outcome.has_value() || model.outcome->outcome() == v1::CANCELED) continue;
+    if (!model.outcome.has_value() || model.outcome->outcome() == v1::ModelEnded::CANCELED) continue;
     v1::TellRequest tell = TellOf(*model.outcome, std::move(model.sample), steps[model.model].steps(), goals);
     tell.set_model(0);
     if (!new_limits.empty() && tell.has_value()) {
@@ -141,7 +142,7 @@ absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& fo
       }
     }
     // The model was not trained because of limits that are not in force any more, so nothing is known about it.
-    if (tell.outcome() == v1::INFEASIBLE && tell.violation() == 0) continue;
+    if (tell.outcome() == v1::ModelEnded::INFEASIBLE && tell.violation() == 0) continue;
     tells.push_back(std::move(tell));
   }
   for (const auto& [metric, count] : left_out) {

@@ -61,7 +61,7 @@ void Complete(v1::Node* node, std::map<std::string, AtenSignature>* signatures) 
   while (node->outputs_size() < static_cast<int>(schema.returns().size())) node->add_outputs();
   for (size_t i = 0; i < schema.returns().size(); ++i) {
     v1::ValueType* const output = node->mutable_outputs(static_cast<int>(i));
-    if (output->kind() == v1::TYPE_KIND_UNSPECIFIED) *output = ToValueType(*schema.returns()[i].type());
+    if (output->kind() == v1::ValueType::KIND_UNSPECIFIED) *output = ToValueType(*schema.returns()[i].type());
   }
   // Edges without an argument name are counted in order.
   for (int i = 0; i < node->inputs_size() && i < static_cast<int>(schema.arguments().size()); ++i) {

@@ -1,13 +1,9 @@
 #include "src/files/conversion_folder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <set>
 #include <system_error>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -34,31 +30,22 @@ constexpr int kMakeAttempts = 3;
 std::string OutputFolder(const std::string& folder) { return absl::StrCat(folder, "/output"); }
 
 // Copies a file that a node wrote: what is read is the file that was checked, and not what may take its place.
-absl::Status CopyFile(const std::string& folder, const std::string& name, const std::string& to) {
+absl::Status CopyWritten(const std::string& folder, const std::string& name, const std::string& to) {
   const absl::StatusOr<UniqueFd> from = OpenFileBeneath(folder, name);
   if (absl::IsNotFound(from.status())) {
     return absl::InternalError(absl::StrCat("the node says that it wrote ", Printable(name), ", and it did not come"));
   }
   if (!from.ok()) return from.status();
-  OutputFiles files;
-  LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, files.Add(to));
-  std::vector<char> buffer(1 << 20);
-  while (true) {
-    const ssize_t got = read(from->get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoToStatus(errno, absl::StrCat("cannot read ", folder, "/", name));
-    if (got == 0) break;
-    file->Write(buffer.data(), static_cast<size_t>(got));
-  }
-  return files.Commit().status();
+  return CopyFile(from->get(), absl::StrCat(folder, "/", name), to);
 }
 
 }  // namespace
 
-absl::StatusOr<ConversionFolder> ConversionFolder::Make(const std::string& parent) {
+absl::StatusOr<ConversionFolder> ConversionFolder::Make(const std::string& parent,
+                                                        const std::function<void(const std::string& folder)>& made) {
   for (int attempt = 1;; ++attempt) {
     ConversionFolder folder(absl::StrCat(parent, "/", NewUniqueId()));
-    absl::Status status = folder.MakeAndHold();
+    absl::Status status = folder.MakeAndHold(made);
     if (status.ok()) return folder;
     // A resume may have removed `parent`, or the folder before it was held, or is about to.
     const bool removed = absl::IsNotFound(status) || absl::IsAborted(status) || absl::IsAlreadyExists(status);
@@ -66,10 +53,11 @@ absl::StatusOr<ConversionFolder> ConversionFolder::Make(const std::string& paren
   }
 }
 
-absl::Status ConversionFolder::MakeAndHold() {
+absl::Status ConversionFolder::MakeAndHold(const std::function<void(const std::string& folder)>& made) {
   std::error_code error;
   fs::create_directories(OutputFolder(path_), error);
   if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", path_));
+  if (made) made(path_);
   LANISTA_ASSIGN_OR_RETURN(lock_, HoldFolder(path_));
   // Whoever removed it meanwhile held it: now it is gone, or it stays.
   if (fs::is_directory(OutputFolder(path_), error)) return absl::OkStatus();
@@ -101,7 +89,7 @@ absl::StatusOr<v1::Converted> ConversionFolder::Take(const v1::Converted& conver
           absl::StrCat("the node says that it wrote '", Printable(BoundedMessage(name)), "', which was not asked for"));
     }
     taken.add_files((place / name).string());
-    LANISTA_RETURN_IF_ERROR(CopyFile(OutputFolder(path_), name, taken.files(taken.files_size() - 1)));
+    LANISTA_RETURN_IF_ERROR(CopyWritten(OutputFolder(path_), name, taken.files(taken.files_size() - 1)));
   }
   for (int i = 0; i < std::min(converted.warnings_size(), kMaxWarnings); ++i) {
     taken.add_warnings(BoundedMessage(converted.warnings(i)));

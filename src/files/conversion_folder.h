@@ -5,6 +5,7 @@
 #ifndef LANISTA_SRC_FILES_CONVERSION_FOLDER_H_
 #define LANISTA_SRC_FILES_CONVERSION_FOLDER_H_
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -20,8 +21,10 @@ namespace lanista {
 // the experiment leaves it alone.
 class ConversionFolder {
  public:
-  // Makes the folder. Returns the system's error if that fails.
-  static absl::StatusOr<ConversionFolder> Make(const std::string& parent);
+  // Makes the folder. Returns the system's error if that fails. `made`, for tests, is called with each folder that is
+  // made, before it is held: a resume may remove it then, and another one is made.
+  static absl::StatusOr<ConversionFolder> Make(const std::string& parent,
+                                               const std::function<void(const std::string& folder)>& made = nullptr);
   ConversionFolder(ConversionFolder&& other) noexcept
       : path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}
   ConversionFolder& operator=(ConversionFolder&&) = delete;
@@ -37,7 +40,7 @@ class ConversionFolder {
 
  private:
   explicit ConversionFolder(std::string path) : path_(std::move(path)) {}
-  absl::Status MakeAndHold();
+  absl::Status MakeAndHold(const std::function<void(const std::string& folder)>& made);
 
   // Empty: moved from.
   std::string path_;

@@ -5,34 +5,34 @@
 namespace lanista::frontends {
 namespace {
 
-v1::DataType DataTypeOf(at::ScalarType type) {
+v1::Tensor::DataType DataTypeOf(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
-      return v1::FLOAT32;
+      return v1::Tensor::FLOAT32;
     case at::kDouble:
-      return v1::FLOAT64;
+      return v1::Tensor::FLOAT64;
     case at::kHalf:
-      return v1::FLOAT16;
+      return v1::Tensor::FLOAT16;
     case at::kBFloat16:
-      return v1::BFLOAT16;
+      return v1::Tensor::BFLOAT16;
     case at::kChar:
-      return v1::INT8;
+      return v1::Tensor::INT8;
     case at::kByte:
-      return v1::UINT8;
+      return v1::Tensor::UINT8;
     case at::kShort:
-      return v1::INT16;
+      return v1::Tensor::INT16;
     case at::kInt:
-      return v1::INT32;
+      return v1::Tensor::INT32;
     case at::kLong:
-      return v1::INT64;
+      return v1::Tensor::INT64;
     case at::kBool:
-      return v1::BOOL;
+      return v1::Tensor::BOOL;
     case at::kComplexFloat:
-      return v1::COMPLEX64;
+      return v1::Tensor::COMPLEX64;
     case at::kComplexDouble:
-      return v1::COMPLEX128;
+      return v1::Tensor::COMPLEX128;
     default:
-      return v1::DATA_TYPE_UNSPECIFIED;
+      return v1::Tensor::DATA_TYPE_UNSPECIFIED;
   }
 }
 
@@ -40,7 +40,7 @@ std::optional<v1::Value> ToValue(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided) return std::nullopt;
   v1::Value result;
   result.mutable_tensor()->set_data_type(DataTypeOf(tensor.scalar_type()));
-  if (result.tensor().data_type() == v1::DATA_TYPE_UNSPECIFIED) return std::nullopt;
+  if (result.tensor().data_type() == v1::Tensor::DATA_TYPE_UNSPECIFIED) return std::nullopt;
   const at::Tensor flat = tensor.detach().cpu().contiguous();
   for (const int64_t dim : flat.sizes()) result.mutable_tensor()->add_dims(dim);
   result.mutable_tensor()->set_data(flat.data_ptr(), flat.nbytes());
@@ -151,29 +151,29 @@ v1::ValueType KindOf(const c10::TypePtr& type) {
   if (type == nullptr) return result;
   switch (type->kind()) {
     case c10::TypeKind::TensorType:
-      result.set_kind(v1::TENSOR);
+      result.set_kind(v1::ValueType::TENSOR);
       break;
     case c10::TypeKind::IntType:
-      result.set_kind(v1::INT);
+      result.set_kind(v1::ValueType::INT);
       break;
     case c10::TypeKind::FloatType:
-      result.set_kind(v1::FLOAT);
+      result.set_kind(v1::ValueType::FLOAT);
       break;
     case c10::TypeKind::BoolType:
-      result.set_kind(v1::BOOLEAN);
+      result.set_kind(v1::ValueType::BOOLEAN);
       break;
     case c10::TypeKind::StringType:
-      result.set_kind(v1::STRING);
+      result.set_kind(v1::ValueType::STRING);
       break;
     case c10::TypeKind::NoneType:
-      result.set_kind(v1::NONE);
+      result.set_kind(v1::ValueType::NONE);
       break;
     case c10::TypeKind::ListType:
-      result.set_kind(v1::LIST);
+      result.set_kind(v1::ValueType::LIST);
       *result.add_elements() = KindOf(type->expectRef<c10::ListType>().getElementType());
       break;
     case c10::TypeKind::TupleType:
-      result.set_kind(v1::TUPLE);
+      result.set_kind(v1::ValueType::TUPLE);
       for (const c10::TypePtr& element : type->expectRef<c10::TupleType>().elements()) {
         *result.add_elements() = KindOf(element);
       }

@@ -25,11 +25,11 @@ std::vector<AbstractValue> Elements(const AbstractValue& value) {
   return *value.elements;
 }
 
-v1::Reduction ReductionOf(const std::string& name) {
-  if (name == "mean") return v1::MEAN;
-  if (name == "concat") return v1::CONCAT;
-  if (name == "none") return v1::NO_REDUCTION;
-  return v1::SUM;
+v1::InputChoiceNode::Reduction ReductionOf(const std::string& name) {
+  if (name == "mean") return v1::InputChoiceNode::MEAN;
+  if (name == "concat") return v1::InputChoiceNode::CONCAT;
+  if (name == "none") return v1::InputChoiceNode::NO_REDUCTION;
+  return v1::InputChoiceNode::SUM;
 }
 
 template <typename Message>

@@ -88,10 +88,10 @@ bool IsDefault(const graph::AttributeSpec& spec, const v1::Value& value) {
   return value.SerializeAsString() == usual.SerializeAsString();
 }
 
-bool IsDataType(const at::Tensor& tensor, v1::DataType type) {
-  return type == v1::FLOAT32 ? tensor.scalar_type() == at::kFloat
-         : type == v1::INT64 ? tensor.scalar_type() == at::kLong
-                             : false;
+bool IsDataType(const at::Tensor& tensor, v1::Tensor::DataType type) {
+  return type == v1::Tensor::FLOAT32 ? tensor.scalar_type() == at::kFloat
+         : type == v1::Tensor::INT64 ? tensor.scalar_type() == at::kLong
+                                     : false;
 }
 
 // Whether the module has exactly the parameters and buffers that the operator has. Sets `frozen`: true if no parameter

@@ -46,8 +46,8 @@ void SetInputTypes(const v1::TorchScriptConfig& config, v1::ModelGraph* model) {
   v1::Graph* const root = graph::FindGraph(model, model->root());
   for (int i = 0; i < std::min(config.input_shape_size(), root->inputs_size()); ++i) {
     v1::ValueType* const type = root->mutable_inputs(i)->mutable_type();
-    type->set_kind(v1::TENSOR);
-    type->set_data_type(v1::FLOAT32);
+    type->set_kind(v1::ValueType::TENSOR);
+    type->set_data_type(v1::Tensor::FLOAT32);
     *type->mutable_shape() = config.input_shape(i);
   }
 }

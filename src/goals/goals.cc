@@ -27,12 +27,14 @@ double ViolationOf(const v1::ConstraintConfig& limit, double value) {
 
 }  // namespace
 
-double Turned(double value, v1::Objective objective) { return objective == v1::MINIMIZE ? -value : value; }
+double Turned(double value, v1::ObjectiveConfig::Goal objective) {
+  return objective == v1::ObjectiveConfig::MINIMIZE ? -value : value;
+}
 
 Goals::Goals(const v1::ExperimentConfig& config) { Read(config, config.objective()); }
 
 Goals::Goals(const v1::TrialSpec& trial) {
-  Read(trial, v1::MAXIMIZE);
+  Read(trial, v1::ObjectiveConfig::MAXIMIZE);
   if (!trial.engine().has_graph() && !trial.engine().has_cgo()) return;
   limits_.erase(std::remove_if(limits_.begin(), limits_.end(),
                                [](const v1::ConstraintConfig& limit) { return limit.metric() == kMemoryMetric; }),
@@ -40,8 +42,10 @@ Goals::Goals(const v1::TrialSpec& trial) {
 }
 
 template <typename Config>
-void Goals::Read(const Config& config, v1::Objective objective) {
-  const auto direction = [](v1::Objective one) { return one == v1::MINIMIZE ? v1::MINIMIZE : v1::MAXIMIZE; };
+void Goals::Read(const Config& config, v1::ObjectiveConfig::Goal objective) {
+  const auto direction = [](v1::ObjectiveConfig::Goal one) {
+    return one == v1::ObjectiveConfig::MINIMIZE ? v1::ObjectiveConfig::MINIMIZE : v1::ObjectiveConfig::MAXIMIZE;
+  };
   for (const v1::ObjectiveConfig& one : config.objectives()) {
     objectives_.push_back({one.has_metric() ? one.metric() : kDefaultMetric, direction(one.goal())});
   }
@@ -70,7 +74,7 @@ std::optional<std::vector<double>> Goals::Values(const v1::Metrics& metrics) con
 }
 
 std::optional<std::vector<double>> Goals::BestValues(const v1::ModelOutcome& outcome) const {
-  if (outcome.outcome() != v1::SUCCEEDED || Violation(outcome.metrics()) > 0) return std::nullopt;
+  if (outcome.outcome() != v1::ModelEnded::SUCCEEDED || Violation(outcome.metrics()) > 0) return std::nullopt;
   return Values(outcome.metrics());
 }
 

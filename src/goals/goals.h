@@ -17,13 +17,13 @@ namespace lanista {
 
 // Changes the sign of a metric's value if the objective is MINIMIZE, so that larger values are better; a second call
 // changes it back.
-double Turned(double value, v1::Objective objective);
+double Turned(double value, v1::ObjectiveConfig::Goal objective);
 
 // A metric by which models are compared.
 struct Goal {
   std::string metric;
   // MAXIMIZE or MINIMIZE.
-  v1::Objective objective = v1::MAXIMIZE;
+  v1::ObjectiveConfig::Goal objective = v1::ObjectiveConfig::MAXIMIZE;
 };
 
 // Objectives and limits of a valid configuration. Immutable: any thread may use it.
@@ -68,7 +68,7 @@ class Goals {
 
  private:
   template <typename Config>
-  void Read(const Config& config, v1::Objective objective);
+  void Read(const Config& config, v1::ObjectiveConfig::Goal objective);
 
   std::vector<Goal> objectives_;
   std::vector<v1::ConstraintConfig> limits_;

@@ -65,7 +65,7 @@ v1::Node MakeLayerChoice(const std::string& label, const Candidates& candidates)
   return node;
 }
 
-v1::Node MakeInputChoice(const std::string& label, int n_chosen, v1::Reduction reduction) {
+v1::Node MakeInputChoice(const std::string& label, int n_chosen, v1::InputChoiceNode::Reduction reduction) {
   v1::Node node;
   node.mutable_input_choice()->set_label(label);
   node.mutable_input_choice()->set_n_chosen(n_chosen);

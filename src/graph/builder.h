@@ -4,7 +4,7 @@
 //
 //   absl::StatusOr<lanista::v1::ModelGraph> Net(const lanista::Params&) {
 //     graph::Builder net("Net", lanista::ops::FindOp);
-//     graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+//     graph::Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 28, 28}));
 //     const v1::Node conv = graph::MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 32}, {"kernel_size", 3}});
 //     x = net.Add("conv", conv, {x});
 //     const graph::Candidates layers = {{"relu", graph::MakeOp("ReLU")}, {"silu", graph::MakeOp("SiLU")}};
@@ -108,7 +108,8 @@ v1::Node MakeOp(const std::string& type, const AttributeList& attributes = {});
 // A choice of one candidate.
 v1::Node MakeLayerChoice(const std::string& label, const Candidates& candidates);
 // A choice of n_chosen of the inputs with which the node is added.
-v1::Node MakeInputChoice(const std::string& label, int n_chosen = 1, v1::Reduction reduction = v1::SUM);
+v1::Node MakeInputChoice(const std::string& label, int n_chosen = 1,
+                         v1::InputChoiceNode::Reduction reduction = v1::InputChoiceNode::SUM);
 // The first `depth` of `blocks`, in sequence; `depth` is chosen from `depths`. There are as many blocks as the largest
 // depth.
 v1::Node MakeRepeat(const std::string& label, const std::vector<v1::Node>& blocks, const std::vector<int>& depths);

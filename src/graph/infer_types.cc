@@ -101,15 +101,16 @@ class TypeInference {
       case v1::Node::kLayerChoice:
         return InferAlternatives(node->mutable_layer_choice()->mutable_candidates(), inputs, path);
       case v1::Node::kInputChoice: {
-        if (node->input_choice().reduction() == v1::NO_REDUCTION) {
+        if (node->input_choice().reduction() == v1::InputChoiceNode::NO_REDUCTION) {
           v1::ValueType list;
-          list.set_kind(v1::LIST);
-          list.add_elements()->set_kind(v1::TENSOR);
+          list.set_kind(v1::ValueType::LIST);
+          list.add_elements()->set_kind(v1::ValueType::TENSOR);
           return Types{list};
         }
         v1::ValueType common = inputs[0];
         for (const v1::ValueType& input : inputs) common = CommonType(common, input);
-        if (node->input_choice().reduction() == v1::CONCAT && common.has_shape() && common.shape().dims_size() > 1) {
+        if (node->input_choice().reduction() == v1::InputChoiceNode::CONCAT && common.has_shape() &&
+            common.shape().dims_size() > 1) {
           common.mutable_shape()->set_dims(1, -1);
         }
         return Types{common};

@@ -52,6 +52,10 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string text_;
 };
 
+absl::Status NoGraph() {
+  return absl::InvalidArgumentError("this is no graph: `lanista import` makes one from a TorchScript file");
+}
+
 absl::StatusOr<v1::ModelGraph> ReadText(const std::string& content) {
   v1::ModelGraph model;
   FirstError error;
@@ -78,10 +82,15 @@ absl::StatusOr<v1::ModelGraph> ReadBinary(const std::string& content) {
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(content.data()),
                                                 static_cast<int>(content.size()));
   stream.SetRecursionLimit(300);
-  if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage() || model.graphs().empty()) {
-    return absl::InvalidArgumentError("this is no graph: `lanista import` makes one from a TorchScript file");
-  }
+  if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) return NoGraph();
   return model;
+}
+
+// Takes from the model what this program has no fields for. Returns whether there was any.
+bool DiscardUnknownFields(v1::ModelGraph* model) {
+  const size_t size = model->ByteSizeLong();
+  model->DiscardUnknownFields();
+  return model->ByteSizeLong() != size;
 }
 
 // Makes the archives' paths absolute, or relative again.
@@ -137,6 +146,12 @@ absl::StatusOr<v1::ModelGraph> Read(const std::string& content, Format format) {
   if (model.ok() && model->version() > 1) {
     return absl::InvalidArgumentError(absl::StrCat("the graph is of version ", model->version(),
                                                    "; this program reads version 1: use a newer Lanista"));
+  }
+  if (model.ok() && model->graphs().empty()) return NoGraph();
+  // The other formats refuse these by name. Without them it would be another network.
+  if (model.ok() && DiscardUnknownFields(&*model)) {
+    return absl::InvalidArgumentError(
+        "the graph has fields that this program does not know: use the Lanista that wrote it");
   }
   return model;
 }

@@ -155,7 +155,7 @@ class Decider {
                                        const google::protobuf::RepeatedPtrField<v1::Node>& candidates) {
     std::vector<v1::Value> names;
     for (const v1::Node& candidate : candidates) names.push_back(StringValue(candidate.name()));
-    LANISTA_ASSIGN_OR_RETURN(const int index, chooser_.ChooseIndex(label, v1::LAYER_CHOICE, names));
+    LANISTA_ASSIGN_OR_RETURN(const int index, chooser_.ChooseIndex(label, v1::Choice::LAYER_CHOICE, names));
     return candidates.Get(index);
   }
 
@@ -164,8 +164,8 @@ class Decider {
     int combination = 0;
     for (const std::string& label : labels) {
       const auto& candidates = value_choices_.at(label)->candidates();
-      LANISTA_ASSIGN_OR_RETURN(const int index,
-                               chooser_.ChooseIndex(label, v1::VALUE_CHOICE, {candidates.begin(), candidates.end()}));
+      LANISTA_ASSIGN_OR_RETURN(const int index, chooser_.ChooseIndex(label, v1::Choice::VALUE_CHOICE,
+                                                                     {candidates.begin(), candidates.end()}));
       combination = combination * candidates.size() + index;
     }
     return combination;
@@ -174,7 +174,7 @@ class Decider {
   absl::StatusOr<std::vector<int>> ChooseInputs(const std::string& label, int n_candidates, int n_chosen) {
     v1::Choice choice;
     choice.set_label(label);
-    choice.set_kind(v1::INPUT_CHOICE);
+    choice.set_kind(v1::Choice::INPUT_CHOICE);
     choice.set_n_chosen(n_chosen);
     for (int i = 0; i < n_candidates; ++i) choice.add_candidates()->set_i(i);
     LANISTA_ASSIGN_OR_RETURN(const v1::Decision decision, chooser_.Choose(choice));
@@ -218,10 +218,10 @@ class Decider {
     for (const int index : chosen) sources.emplace_back(node.inputs(index).node(), node.inputs(index).slot());
     Source result;
     switch (choice.reduction()) {
-      case v1::CONCAT:
+      case v1::InputChoiceNode::CONCAT:
         result = AddConcat(node.name(), sources, 1, rewriting);
         break;
-      case v1::NO_REDUCTION: {
+      case v1::InputChoiceNode::NO_REDUCTION: {
         v1::Node list = MakeOperator(FreeName(node.name() + ".list", rewriting), "prim::ListConstruct");
         for (size_t i = 0; i < sources.size(); ++i) *list.add_inputs() = MakeEdge(sources[i], absl::StrCat(i));
         result = {list.name(), 0};
@@ -232,7 +232,7 @@ class Decider {
         result = AddSum(node.name(), sources, rewriting);
         break;
     }
-    if (choice.reduction() == v1::MEAN && sources.size() > 1) {
+    if (choice.reduction() == v1::InputChoiceNode::MEAN && sources.size() > 1) {
       v1::Node mean = MakeOperator(FreeName(node.name() + ".mean", rewriting), "aten::div.Scalar");
       *mean.add_inputs() = MakeEdge(result, "self");
       SetAttribute(&mean, "other", IntValue(static_cast<int64_t>(sources.size())));
@@ -261,7 +261,7 @@ class Decider {
     const v1::RepeatNode& repeat = node.repeat();
     std::vector<v1::Value> depths;
     for (const int depth : repeat.depths()) depths.push_back(IntValue(depth));
-    LANISTA_ASSIGN_OR_RETURN(const int index, chooser_.ChooseIndex(repeat.label(), v1::REPEAT, depths));
+    LANISTA_ASSIGN_OR_RETURN(const int index, chooser_.ChooseIndex(repeat.label(), v1::Choice::REPEAT, depths));
     Source value{node.inputs(0).node(), node.inputs(0).slot()};
     for (int i = 0; i < repeat.depths(index); ++i) {
       const v1::Node& block = repeat.blocks(i);

@@ -50,7 +50,7 @@ absl::StatusOr<v1::Decision> Chooser::Choose(const v1::Choice& choice) {
   return decision;
 }
 
-absl::StatusOr<int> Chooser::ChooseIndex(const std::string& label, v1::ChoiceKind kind,
+absl::StatusOr<int> Chooser::ChooseIndex(const std::string& label, v1::Choice::Kind kind,
                                          const std::vector<v1::Value>& candidates) {
   v1::Choice choice;
   choice.set_label(label);
@@ -62,7 +62,7 @@ absl::StatusOr<int> Chooser::ChooseIndex(const std::string& label, v1::ChoiceKin
 }
 
 absl::StatusOr<v1::Value> Chooser::ChooseValue(const std::string& label, const std::vector<v1::Value>& candidates) {
-  LANISTA_ASSIGN_OR_RETURN(const int index, ChooseIndex(label, v1::VALUE_CHOICE, candidates));
+  LANISTA_ASSIGN_OR_RETURN(const int index, ChooseIndex(label, v1::Choice::VALUE_CHOICE, candidates));
   return candidates[index];
 }
 

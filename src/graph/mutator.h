@@ -40,7 +40,7 @@ class Chooser {
   absl::StatusOr<v1::Decision> Choose(const v1::Choice& choice);
 
   // Chooses one of `candidates`; returns its index.
-  absl::StatusOr<int> ChooseIndex(const std::string& label, v1::ChoiceKind kind,
+  absl::StatusOr<int> ChooseIndex(const std::string& label, v1::Choice::Kind kind,
                                   const std::vector<v1::Value>& candidates);
   // Chooses one of `candidates`; returns its value. For user mutators (NNI: Mutator.choice).
   absl::StatusOr<v1::Value> ChooseValue(const std::string& label, const std::vector<v1::Value>& candidates);

@@ -298,22 +298,22 @@ v1::Value IntsValue(const std::vector<int64_t>& values) {
   return result;
 }
 
-v1::ValueType TensorType(v1::DataType data_type, const std::vector<int64_t>& dims) {
+v1::ValueType TensorType(v1::Tensor::DataType data_type, const std::vector<int64_t>& dims) {
   v1::ValueType type = TensorType(data_type);
   type.mutable_shape();
   for (const int64_t dim : dims) type.mutable_shape()->add_dims(dim);
   return type;
 }
 
-v1::ValueType TensorType(v1::DataType data_type) {
+v1::ValueType TensorType(v1::Tensor::DataType data_type) {
   v1::ValueType type;
-  type.set_kind(v1::TENSOR);
+  type.set_kind(v1::ValueType::TENSOR);
   type.set_data_type(data_type);
   return type;
 }
 
 std::optional<std::vector<int64_t>> DimsOf(const v1::ValueType& type) {
-  if (type.kind() != v1::TENSOR || !type.has_shape()) return std::nullopt;
+  if (type.kind() != v1::ValueType::TENSOR || !type.has_shape()) return std::nullopt;
   return std::vector<int64_t>(type.shape().dims().begin(), type.shape().dims().end());
 }
 
@@ -324,25 +324,27 @@ std::string TypeToText(const v1::ValueType& type) {
     return texts;
   };
   switch (type.kind()) {
-    case v1::TENSOR: {
-      std::string name = type.data_type() == v1::DATA_TYPE_UNSPECIFIED ? "tensor" : v1::DataType_Name(type.data_type());
+    case v1::ValueType::TENSOR: {
+      std::string name = type.data_type() == v1::Tensor::DATA_TYPE_UNSPECIFIED
+                             ? "tensor"
+                             : v1::Tensor::DataType_Name(type.data_type());
       for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       const auto append = [](std::string* out, int64_t dim) { absl::StrAppend(out, std::max<int64_t>(dim, -1)); };
       return absl::StrCat(name, "[", type.has_shape() ? absl::StrJoin(type.shape().dims(), ", ", append) : "?", "]");
     }
-    case v1::INT:
+    case v1::ValueType::INT:
       return "int";
-    case v1::FLOAT:
+    case v1::ValueType::FLOAT:
       return "float";
-    case v1::BOOLEAN:
+    case v1::ValueType::BOOLEAN:
       return "bool";
-    case v1::STRING:
+    case v1::ValueType::STRING:
       return "string";
-    case v1::LIST:
+    case v1::ValueType::LIST:
       return absl::StrCat("list of ", type.elements().empty() ? "?" : elements().front());
-    case v1::TUPLE:
+    case v1::ValueType::TUPLE:
       return absl::StrCat("(", absl::StrJoin(elements(), ", "), ")");
-    case v1::NONE:
+    case v1::ValueType::NONE:
       return "none";
     default:
       return "?";

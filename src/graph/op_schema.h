@@ -84,7 +84,7 @@ struct ParameterSpec {
   std::vector<int64_t> shape = {};
   // Buffers are not trained.
   bool buffer = false;
-  v1::DataType data_type = v1::FLOAT32;
+  v1::Tensor::DataType data_type = v1::Tensor::FLOAT32;
 
   int64_t NumElements() const;
 };
@@ -199,9 +199,9 @@ v1::Value StringValue(std::string value);
 v1::Value IntsValue(const std::vector<int64_t>& values);
 
 // A tensor of this shape.
-v1::ValueType TensorType(v1::DataType data_type, const std::vector<int64_t>& dims);
+v1::ValueType TensorType(v1::Tensor::DataType data_type, const std::vector<int64_t>& dims);
 // A tensor of unknown rank.
-v1::ValueType TensorType(v1::DataType data_type = v1::DATA_TYPE_UNSPECIFIED);
+v1::ValueType TensorType(v1::Tensor::DataType data_type = v1::Tensor::DATA_TYPE_UNSPECIFIED);
 // The dimensions; nullopt if the rank is unknown or the type is not a tensor.
 std::optional<std::vector<int64_t>> DimsOf(const v1::ValueType& type);
 // For messages: "float32[-1, 64, 28, 28]", "int", "(float32[?], list of int)".

@@ -78,7 +78,7 @@ void Learn(const std::vector<int64_t>& numbers, const v1::ValueType& first, cons
       }
     }
   }
-  if (type->kind() == v1::INT && !type->has_value() && first.has_value() && second.has_value()) {
+  if (type->kind() == v1::ValueType::INT && !type->has_value() && first.has_value() && second.has_value()) {
     type->set_dimension(FindNumber(numbers, first.value(), second.value()));
   }
   const auto learn_all = [&](auto* types, const auto& firsts, const auto& seconds) {
@@ -156,14 +156,14 @@ v1::ValueType CommonType(const v1::ValueType& a, const v1::ValueType& b) {
 
 v1::ValueType KnownInt(int64_t value) {
   v1::ValueType type;
-  type.set_kind(v1::INT);
+  type.set_kind(v1::ValueType::INT);
   type.set_value(value);
   return type;
 }
 
 v1::ValueType ListOf(const Types& items) {
   v1::ValueType list;
-  list.set_kind(v1::LIST);
+  list.set_kind(v1::ValueType::LIST);
   if (items.empty()) return list;
   v1::ValueType element = items[0];
   for (const v1::ValueType& item : items) {
@@ -180,13 +180,13 @@ v1::ValueType TypeOfValue(const v1::Value& value) {
     case v1::Value::kI:
       return KnownInt(value.i());
     case v1::Value::kF:
-      type.set_kind(v1::FLOAT);
+      type.set_kind(v1::ValueType::FLOAT);
       return type;
     case v1::Value::kB:
-      type.set_kind(v1::BOOLEAN);
+      type.set_kind(v1::ValueType::BOOLEAN);
       return type;
     case v1::Value::kS:
-      type.set_kind(v1::STRING);
+      type.set_kind(v1::ValueType::STRING);
       return type;
     case v1::Value::kTensor:
       return TensorType(value.tensor().data_type(), {value.tensor().dims().begin(), value.tensor().dims().end()});
@@ -196,7 +196,7 @@ v1::ValueType TypeOfValue(const v1::Value& value) {
       return ListOf(items);
     }
     case v1::Value::KIND_NOT_SET:
-      type.set_kind(v1::NONE);
+      type.set_kind(v1::ValueType::NONE);
       return type;
     case v1::Value::kExpression:
       break;
@@ -219,7 +219,7 @@ std::optional<Types> PrimitiveTypes(const v1::Node& node, const Types& inputs) {
     types = {ListOf(elements)};
   } else if (type == "prim::TupleConstruct") {
     v1::ValueType tuple;
-    tuple.set_kind(v1::TUPLE);
+    tuple.set_kind(v1::ValueType::TUPLE);
     for (const v1::ValueType& element : elements) *tuple.add_elements() = element;
     types = {tuple};
   } else if (inputs.size() == 1) {
@@ -229,9 +229,9 @@ std::optional<Types> PrimitiveTypes(const v1::Node& node, const Types& inputs) {
   if (!kinds.empty() && types.size() != kinds.size()) return kinds;
   // The importer knows the kinds better: 2 may be a float, an empty list a list of tensors.
   for (size_t i = 0; i < kinds.size(); ++i) {
-    const v1::TypeKind kind = kinds[i].kind();
-    const bool agree = kind == v1::TYPE_KIND_UNSPECIFIED ||
-                       (kind == types[i].kind() && (kind != v1::LIST || types[i].items_size() > 0));
+    const v1::ValueType::Kind kind = kinds[i].kind();
+    const bool agree = kind == v1::ValueType::KIND_UNSPECIFIED ||
+                       (kind == types[i].kind() && (kind != v1::ValueType::LIST || types[i].items_size() > 0));
     if (!agree) types[i] = kinds[i];
   }
   return types;

@@ -6,7 +6,7 @@
 #define LANISTA_SRC_LAUNCHER_CONSOLE_H_
 
 #include "absl/strings/string_view.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace lanista {
 

@@ -78,8 +78,8 @@ absl::Status SetInputShapes(const std::vector<v1::Shape>& shapes, v1::ModelGraph
   }
   for (size_t i = 0; i < shapes.size(); ++i) {
     v1::ValueType& type = *root.mutable_inputs(static_cast<int>(i))->mutable_type();
-    type.set_kind(v1::TENSOR);
-    if (type.data_type() == v1::DATA_TYPE_UNSPECIFIED) type.set_data_type(v1::FLOAT32);
+    type.set_kind(v1::ValueType::TENSOR);
+    if (type.data_type() == v1::Tensor::DATA_TYPE_UNSPECIFIED) type.set_data_type(v1::Tensor::FLOAT32);
     *type.mutable_shape() = shapes[i];
   }
   return absl::OkStatus();
@@ -178,7 +178,7 @@ absl::StatusOr<int> ConvertGraph(const CommandContext& context) {
   convert.set_format(format);
   convert.set_out(out);
   convert.add_keep(file);
-  convert.set_weights(context.line.weights == "init" ? v1::INIT : v1::KEEP);
+  convert.set_weights(context.line.weights == "init" ? v1::SpaceConfig::INIT : v1::SpaceConfig::KEEP);
   LANISTA_ASSIGN_OR_RETURN(const auto session, TrialSession::Start(context.trial_program));
   LANISTA_ASSIGN_OR_RETURN(const v1::Converted converted, session->Convert(convert));
   for (const std::string& warning : converted.warnings()) PrintWarning(warning);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "nlohmann/json.hpp"
 #include "src/base/status.h"
 #include "src/config/paths.h"
 #include "src/launcher/received_export.h"

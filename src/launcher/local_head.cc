@@ -114,7 +114,7 @@ class LocalHead::Impl {
       WorkerConfig config;
       config.number = number;
       config.device = device;
-      config.make_channel = [this, trial_program, in_process = device.isolation() == v1::IN_PROCESS] {
+      config.make_channel = [this, trial_program, in_process = device.isolation() == v1::LocalConfig::IN_PROCESS] {
         return std::make_unique<CountingChannel>(
             WithData(
                 in_process ? trial_program.in_process() : MakeTrialProcess(trial_program.path, {shared_data_.path()}),
@@ -323,7 +323,7 @@ absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, con
       config.has_trial_concurrency() ? std::max(1, config.trial_concurrency()) : static_cast<int>(devices.size());
   if (static_cast<int>(devices.size()) > wanted) devices.resize(static_cast<size_t>(wanted));
   for (const v1::Device& device : devices) {
-    if (device.isolation() == v1::IN_PROCESS && !options.trial_program.in_process) {
+    if (device.isolation() == v1::LocalConfig::IN_PROCESS && !options.trial_program.in_process) {
       return absl::InvalidArgumentError(
           "isolation: IN_PROCESS needs a program with the trial half linked in: run it with lanista-trial, or with "
           "your own program");
@@ -389,7 +389,7 @@ absl::StatusOr<std::optional<v1::ExperimentConfig>> ConfigOfServed(const StateDi
   LANISTA_ASSIGN_OR_RETURN(const bool served, journal.Served());
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (!served || IsFinal(state.change.state()) || journal.holder().has_value()) return std::nullopt;
-  if (state.change.state() != v1::STOPPING) return journal.experiment().config();
+  if (state.change.state() != v1::ExperimentState::STOPPING) return journal.experiment().config();
   LANISTA_RETURN_IF_ERROR(EndStopping(state_dir, id));
   spdlog::info("{}was to be stopped: {}", LogTag(id), state.change.reason());
   return std::nullopt;

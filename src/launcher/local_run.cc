@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "nlohmann/json.hpp"
 #include "src/base/status.h"
 #include "src/config/config.h"
 #include "src/launcher/head_port.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "protos/experiment.pb.h"
 #include "protos/messages.pb.h"
 #include "src/launcher/commands.h"

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "nlohmann/json.hpp"
 #include "src/base/build_id.h"
 #include "src/base/clock.h"
 #include "src/base/command.h"

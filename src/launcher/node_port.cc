@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "nlohmann/json.hpp"
 #include "src/base/build_id.h"
 #include "src/base/status.h"
 #include "src/rpc/head_file.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "src/launcher/commands.h"
 #include "src/launcher/head_port.h"
 #include "src/launcher/local_head.h"

@@ -93,7 +93,7 @@ std::vector<v1::NodeStatus> NodeSources::ListNodes() {
   if (!list.ok()) return {};
   std::vector<v1::NodeStatus> joined;
   for (const v1::NodeStatus& node : list->nodes()) {
-    if (node.condition() != v1::COMING) joined.push_back(node);
+    if (node.condition() != v1::NodeStatus::COMING) joined.push_back(node);
   }
   return joined;
 }

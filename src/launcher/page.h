@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "protos/messages.pb.h"
 #include "src/launcher/command_line.h"
 #include "src/launcher/trial_program.h"

@@ -93,12 +93,12 @@ std::string ShortDuration(absl::Duration duration) {
 }
 
 std::string FormatFailure(const v1::Failure& failure) {
-  std::string text = absl::AsciiStrToLower(v1::FailureReason_Name(failure.reason()));
+  std::string text = absl::AsciiStrToLower(v1::Failure::Reason_Name(failure.reason()));
   absl::StrReplaceAll({{"_", " "}}, &text);
-  if (failure.reason() == v1::SIGNAL) {
+  if (failure.reason() == v1::Failure::SIGNAL) {
     const char* const description = strsignal(failure.signal());
     text = absl::StrCat("signal ", failure.signal(), " (", description == nullptr ? "unknown" : description, ")");
-  } else if (failure.reason() == v1::EXIT) {
+  } else if (failure.reason() == v1::Failure::EXIT) {
     text = absl::StrCat("the model's code called exit(", failure.exit_status(), ")");
   }
   const std::string message = ReasonLine(failure.message());
@@ -132,7 +132,7 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
 
 std::optional<int> Progress::total() const {
   // No further models come, even if more were expected.
-  if (state_ == v1::DONE) return finished();
+  if (state_ == v1::ExperimentState::DONE) return finished();
   if (!space_size_ || (passes_over_ && !max_models_)) return max_models_;
   // Models that break a limit do not count towards max_trial_number, but they count as models of the space.
   const int left = std::max(0, *space_size_ - infeasible_);
@@ -192,7 +192,7 @@ std::vector<std::string> Progress::OnSpace(const std::string& experiment, const 
 std::vector<std::string> Progress::OnState(const v1::StateChanged& change) {
   state_ = change.state();
   // `run` prints why an experiment failed after its end.
-  if (state_ != v1::STOPPING) return {};
+  if (state_ != v1::ExperimentState::STOPPING) return {};
   return {absl::StrCat("stopping", change.reason().empty() ? "" : ": ", ReasonLine(change.reason()))};
 }
 
@@ -211,7 +211,7 @@ std::vector<std::string> Progress::OnModel(const v1::ModelEvent& event, absl::Ti
     took_[event.model()] = now - running->second.start;
     running_.erase(running);
     // Said once for the trial, not for each of its models.
-    if (event.ended().outcome() == v1::UNMERGED && unmerged_.insert(event.trial()).second) {
+    if (event.ended().outcome() == v1::ModelEnded::UNMERGED && unmerged_.insert(event.trial()).second) {
       return {absl::StrCat(ReasonLine(event.ended().failure().message()), "; all of its models run again, each alone")};
     }
   }
@@ -227,7 +227,7 @@ std::vector<std::string> Progress::OnOutcome(const v1::ModelOutcome& outcome) {
   const std::string model = absl::StrCat("model ", outcome.model());
   const std::string sample = OneLine(Space::ToJson(outcome.sample()));
   switch (outcome.outcome()) {
-    case v1::SUCCEEDED: {
+    case v1::ModelEnded::SUCCEEDED: {
       ++succeeded_;
       if (auto values = goals_.BestValues(outcome)) AddToFront({outcome.model(), *std::move(values), sample});
       if (live_) return {};
@@ -235,19 +235,19 @@ std::vector<std::string> Progress::OnOutcome(const v1::ModelOutcome& outcome) {
       return {absl::StrCat(model, " succeeded", took, breaks.empty() ? "" : ", but breaks a limit: ", breaks, ": ",
                            FormatMetrics(outcome.metrics()), "  ", sample)};
     }
-    case v1::FAILED: {
+    case v1::ModelEnded::FAILED: {
       ++failed_;
       const std::string failure = FormatFailure(outcome.failure());
       const bool is_new = IsNewKind(failure);
       if (live_ && !is_new) return {};
       return {absl::StrCat(model, " failed", took, ": ", failure, "  ", sample)};
     }
-    case v1::STOPPED_EARLY:
+    case v1::ModelEnded::STOPPED_EARLY:
       ++stopped_early_;
       if (live_) return {};
       return {absl::StrCat(model, " stopped early", took, ": step ", outcome.stopped_step(), ": ",
                            ReasonLine(outcome.stopped_because()), "  ", sample)};
-    case v1::INFEASIBLE:
+    case v1::ModelEnded::INFEASIBLE:
       ++infeasible_;
       if (live_) return {};
       return {absl::StrCat(model, " infeasible", took, ": ", OneLine(goals_.DescribeViolation(outcome.metrics())), "  ",
@@ -318,7 +318,7 @@ std::string Progress::Head(int width, absl::Time now) const {
   if (first_start_) {
     const absl::Duration elapsed = now - *first_start_;
     absl::StrAppend(&counts, "  ", ShortDuration(elapsed), Rate(finished() - earlier_, elapsed));
-    if (state_ == v1::STOPPING) {
+    if (state_ == v1::ExperimentState::STOPPING) {
       absl::StrAppend(&counts, "  stopping");
     } else if (total && finished() > earlier_ && finished() < *total) {
       absl::StrAppend(&counts, "  ETA ", ShortDuration(elapsed * (*total - finished()) / (finished() - earlier_)));

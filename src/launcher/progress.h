@@ -120,7 +120,7 @@ class Progress {
   // The number of models in the space, where it limits how many are tried.
   std::optional<int> space_size_;
   std::optional<absl::Time> first_start_;
-  v1::ExperimentState state_ = v1::CREATED;
+  v1::ExperimentState::State state_ = v1::ExperimentState::CREATED;
   int succeeded_ = 0;
   int failed_ = 0;
   int stopped_early_ = 0;

@@ -15,6 +15,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "nlohmann/json.hpp"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/config/config.h"
@@ -231,7 +232,7 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   end_run();
 
   std::string error;
-  if (end.state() == v1::EXPERIMENT_FAILED) {
+  if (end.state() == v1::ExperimentState::FAILED) {
     error = absl::StrCat("the experiment failed: ", end.reason());
   } else if (!no_result.ok()) {
     error = std::string(no_result.status().message());

@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialPro
     self->changed_.notify_one();
   };
   v1::Device device;
-  device.set_kind(v1::CPU);
+  device.set_kind(v1::DeviceKind::CPU);
   device.set_threads(AvailableProcessors());
   device.set_memory_limit(AvailableMemory());
   session->request_limit_ = limits.request;

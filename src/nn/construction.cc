@@ -16,13 +16,13 @@ thread_local Construction* current_construction = nullptr;
 // Number of living SearchGuards.
 std::atomic<int> searches{0};
 
-const char* KindName(v1::ChoiceKind kind) {
+const char* KindName(v1::Choice::Kind kind) {
   switch (kind) {
-    case v1::LAYER_CHOICE:
+    case v1::Choice::LAYER_CHOICE:
       return "layer";
-    case v1::INPUT_CHOICE:
+    case v1::Choice::INPUT_CHOICE:
       return "input";
-    case v1::REPEAT:
+    case v1::Choice::REPEAT:
       return "repeat";
     default:
       return "value";

@@ -28,7 +28,7 @@ LayerChoiceImpl::LayerChoiceImpl(const LayerChoiceOptions& options) {
   const auto& candidates = options.candidates();
   v1::Choice choice;
   choice.set_label(options.label());
-  choice.set_kind(v1::LAYER_CHOICE);
+  choice.set_kind(v1::Choice::LAYER_CHOICE);
   choice.set_n_chosen(1);
   for (size_t i = 0; i < candidates.size(); ++i) {
     const std::string& name = candidates[i].name();
@@ -56,7 +56,7 @@ InputChoiceImpl::InputChoiceImpl(const InputChoiceOptions& options)
     : n_candidates_(options.n_candidates()), reduction_(options.reduction()) {
   v1::Choice choice;
   choice.set_label(options.label());
-  choice.set_kind(v1::INPUT_CHOICE);
+  choice.set_kind(v1::Choice::INPUT_CHOICE);
   choice.set_n_chosen(static_cast<int32_t>(std::clamp<int64_t>(options.n_chosen(), -1, INT32_MAX)));
   if (options.names().empty()) {
     for (int64_t i = 0; i < n_candidates_; ++i) *choice.add_candidates() = ToValue(i);
@@ -116,7 +116,7 @@ RepeatImpl::RepeatImpl(const RepeatOptions& options) {
   } else {
     v1::Choice choice;
     choice.set_label(options.label());
-    choice.set_kind(v1::REPEAT);
+    choice.set_kind(v1::Choice::REPEAT);
     choice.set_n_chosen(1);
     for (int64_t candidate : depths) *choice.add_candidates() = ToValue(candidate);
     const v1::Decision decision = Ask(std::move(choice), options.where());

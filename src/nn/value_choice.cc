@@ -9,7 +9,7 @@ namespace lanista::nn {
 v1::Value ChooseValue(const std::vector<v1::Value>& candidates, const std::string& label, Location where) {
   v1::Choice choice;
   choice.set_label(label);
-  choice.set_kind(v1::VALUE_CHOICE);
+  choice.set_kind(v1::Choice::VALUE_CHOICE);
   choice.set_n_chosen(1);
   for (const v1::Value& candidate : candidates) {
     if (candidate.has_f() && !std::isfinite(candidate.f())) {

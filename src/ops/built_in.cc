@@ -21,7 +21,7 @@ ModuleSpec Parameter() {
                   {Required("shape", AttributeKind::kInts), WithDefault("buffer", false),
                    WithDefault("trainable", true), WithDefault("init", "zeros")},
                   [](const OpCall& call) -> absl::StatusOr<Types> {
-                    return Types{graph::TensorType(v1::FLOAT32, call.attributes.Ints("shape"))};
+                    return Types{graph::TensorType(v1::Tensor::FLOAT32, call.attributes.Ints("shape"))};
                   }};
   spec.parameters = [](const Attributes& a) {
     return std::vector<ParameterSpec>{{"", a.Ints("shape"), a.Bool("buffer")}};
@@ -51,7 +51,7 @@ ModuleSpec Constant() {
 ModuleSpec Training() {
   ModuleSpec spec{graph::TypeOf(graph::BuiltIn::kTraining), {}, [](const OpCall&) -> absl::StatusOr<Types> {
                     v1::ValueType type;
-                    type.set_kind(v1::BOOLEAN);
+                    type.set_kind(v1::ValueType::BOOLEAN);
                     return Types{type};
                   }};
   spec.flops = NoFlops;

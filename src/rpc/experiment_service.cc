@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/rpc/download_messages.h"

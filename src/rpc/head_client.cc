@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "grpcpp/grpcpp.h"
+#include "nlohmann/json.hpp"
 #include "protos/node.grpc.pb.h"
 #include "protos/service.grpc.pb.h"
 #include "src/base/status.h"

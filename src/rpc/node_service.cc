@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
+#include "nlohmann/json.hpp"
 #include "src/base/status.h"
 #include "src/files/received_outputs.h"
 #include "src/rpc/grpc_status.h"

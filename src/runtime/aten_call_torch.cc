@@ -90,29 +90,29 @@ const std::map<std::string, std::function<void(Stack&)>>& Primitives() {
   return *primitives;
 }
 
-at::ScalarType ScalarTypeOf(v1::DataType type) {
+at::ScalarType ScalarTypeOf(v1::Tensor::DataType type) {
   switch (type) {
-    case v1::FLOAT64:
+    case v1::Tensor::FLOAT64:
       return at::kDouble;
-    case v1::FLOAT16:
+    case v1::Tensor::FLOAT16:
       return at::kHalf;
-    case v1::BFLOAT16:
+    case v1::Tensor::BFLOAT16:
       return at::kBFloat16;
-    case v1::INT8:
+    case v1::Tensor::INT8:
       return at::kChar;
-    case v1::UINT8:
+    case v1::Tensor::UINT8:
       return at::kByte;
-    case v1::INT16:
+    case v1::Tensor::INT16:
       return at::kShort;
-    case v1::INT32:
+    case v1::Tensor::INT32:
       return at::kInt;
-    case v1::INT64:
+    case v1::Tensor::INT64:
       return at::kLong;
-    case v1::BOOL:
+    case v1::Tensor::BOOL:
       return at::kBool;
-    case v1::COMPLEX64:
+    case v1::Tensor::COMPLEX64:
       return at::kComplexFloat;
-    case v1::COMPLEX128:
+    case v1::Tensor::COMPLEX128:
       return at::kComplexDouble;
     default:
       return at::kFloat;

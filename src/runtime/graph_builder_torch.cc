@@ -18,7 +18,7 @@ namespace {
 
 class GraphBuilder {
  public:
-  GraphBuilder(torch::nn::Module* owner, v1::WeightsMode weights, BuiltGraph* built)
+  GraphBuilder(torch::nn::Module* owner, v1::SpaceConfig::Weights weights, BuiltGraph* built)
       : owner_(owner), weights_(weights), built_(built) {}
 
   absl::Status BuildProgram(const graph::Schedule& schedule, Program* program) {
@@ -217,7 +217,7 @@ class GraphBuilder {
                            const graph::Attributes& attributes, bool frozen, BuiltGraph::Module* built) {
     const torch::NoGradGuard no_grad;
     const auto module = built->module->module();
-    if ((weights_ == v1::KEEP || frozen) && node.has_weights()) {
+    if ((weights_ == v1::SpaceConfig::KEEP || frozen) && node.has_weights()) {
       LANISTA_ASSIGN_OR_RETURN(const auto archive, OpenArchive(node.weights().archive()));
       auto parameters = module->named_parameters();
       auto buffers = module->named_buffers();
@@ -242,7 +242,7 @@ class GraphBuilder {
   }
 
   torch::nn::Module* const owner_;
-  const v1::WeightsMode weights_;
+  const v1::SpaceConfig::Weights weights_;
   BuiltGraph* const built_;
 
   // Keyed by path.
@@ -252,7 +252,7 @@ class GraphBuilder {
 
 }  // namespace
 
-absl::Status BuildGraph(torch::nn::Module* owner, v1::WeightsMode weights, BuiltGraph* built) {
+absl::Status BuildGraph(torch::nn::Module* owner, v1::SpaceConfig::Weights weights, BuiltGraph* built) {
   LANISTA_ASSIGN_OR_RETURN(built->schedule, graph::MakeSchedule(built->graph));
   LANISTA_RETURN_IF_ERROR(GraphBuilder(owner, weights, built).BuildProgram(built->schedule, &built->program));
   MarkLastReads(&built->program);

@@ -54,7 +54,7 @@ struct BuiltGraph {
 // Builds built->graph, and registers modules, parameters and buffers with `owner` under their paths. `weights` as in
 // GraphModule::Options. INVALID_ARGUMENT names the node that cannot be built; errors of Archive::Open name the file.
 // May throw c10::Error.
-absl::Status BuildGraph(torch::nn::Module* owner, v1::WeightsMode weights, BuiltGraph* built);
+absl::Status BuildGraph(torch::nn::Module* owner, v1::SpaceConfig::Weights weights, BuiltGraph* built);
 
 }  // namespace lanista::runtime
 

@@ -33,7 +33,7 @@ class GraphModule : public nn::Model {
     // INIT draws weights from LibTorch's default generator, in the order of the nodes; KEEP takes the weights that the
     // nodes' WeightSource names, if the shapes agree. Frozen nodes, opaque modules and "Parameter" nodes always keep
     // theirs.
-    v1::WeightsMode weights = v1::INIT;
+    v1::SpaceConfig::Weights weights = v1::SpaceConfig::INIT;
   };
 
   // Builds `model`, which must be valid, without choices, and with absolute archive paths. An archive that is in use is

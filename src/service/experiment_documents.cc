@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"

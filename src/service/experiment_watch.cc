@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/clock.h"
@@ -14,8 +15,15 @@
 namespace lanista {
 namespace {
 
-constexpr int kMaxEvents = 500;
+constexpr size_t kMaxEvents = 500;
 constexpr size_t kMaxEventBytes = 1 << 20;
+
+// Whether they are as many as were asked for.
+bool IsFull(const std::vector<v1::ExperimentEvent>& events) {
+  size_t bytes = 0;
+  for (const v1::ExperimentEvent& event : events) bytes += event.ByteSizeLong();
+  return events.size() >= kMaxEvents || bytes >= kMaxEventBytes;
+}
 
 }  // namespace
 
@@ -25,11 +33,12 @@ absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next() {
   waiter_->polls = reader.holder() != getpid();
   Batch batch;
   LANISTA_ASSIGN_OR_RETURN(batch.events, reader.EventsAfter(after_, kMaxEvents, kMaxEventBytes));
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
   if (!batch.events.empty()) {
     after_ = batch.events.back().number();
+    batch.more = IsFull(batch.events) || !reader.holder().has_value() || IsFinal(state.change.state());
     return batch;
   }
-  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
   if (IsFinal(state.change.state())) {
     batch.ended = true;
     LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());

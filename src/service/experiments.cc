@@ -45,7 +45,7 @@ absl::StatusOr<bool> HasGoneOn(const std::string& folder, size_t earlier_states)
   const std::string& id = reader.experiment().experiment();
   for (size_t i = earlier_states; i < states.size(); ++i) {
     const v1::StateChanged& change = states[i].change;
-    if (change.state() == v1::RUNNING) return true;
+    if (change.state() == v1::ExperimentState::RUNNING) return true;
     if (IsFinal(change.state())) {
       return absl::FailedPreconditionError(absl::StrCat(id, " ended before it went on: ", change.reason()));
     }

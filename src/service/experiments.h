@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "protos/service.pb.h"
 #include "src/base/temporary_folder.h"
 #include "src/service/experiment_runner.h"
@@ -33,6 +33,8 @@ class ExperimentWatch {
   struct Batch {
     // In their order; each was recorded before.
     std::vector<v1::ExperimentEvent> events;
+    // Next has something to say at once: more events, or how it ended. Else the watch will be woken.
+    bool more = false;
     // The experiment has come to its end, and these are the last.
     bool ended = false;
   };

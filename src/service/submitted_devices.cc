@@ -20,7 +20,7 @@ absl::Status CheckLocal(const v1::LocalConfig& local, const std::string& path) {
   const char* field = nullptr;
   if (local.has_threads_per_slot() && local.threads_per_slot() != 1) field = "threads_per_slot";
   if (local.use_active_gpu()) field = "use_active_gpu";
-  if (local.isolation() == v1::IN_PROCESS) field = "isolation";
+  if (local.isolation() == v1::LocalConfig::IN_PROCESS) field = "isolation";
   if (local.has_memory_limit()) field = "memory_limit";
   if (field == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(path, ".", field, ": ", kAdvice));

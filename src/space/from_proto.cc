@@ -82,11 +82,12 @@ absl::Status AddChoice(v1::Choice* choice, const v1::SpaceSpec& spec, ChoiceTabl
   const std::string name = absl::StrCat("choice '", choice->label(), "'");
   const auto invalid = [&](const auto&... what) { return absl::InvalidArgumentError(absl::StrCat(name, what...)); };
   if (choice->label().empty()) return absl::InvalidArgumentError("a choice has no label");
-  if (choice->kind() == v1::CHOICE_KIND_UNSPECIFIED || !v1::ChoiceKind_IsValid(choice->kind())) {
+  if (choice->kind() == v1::Choice::KIND_UNSPECIFIED || !v1::Choice::Kind_IsValid(choice->kind())) {
     return invalid(": unknown kind ", static_cast<int>(choice->kind()));
   }
   if (choice->n_chosen() == 0) choice->set_n_chosen(1);
-  if (choice->n_chosen() != 1 && choice->kind() != v1::INPUT_CHOICE && choice->kind() != v1::VALUE_CHOICE) {
+  if (choice->n_chosen() != 1 && choice->kind() != v1::Choice::INPUT_CHOICE &&
+      choice->kind() != v1::Choice::VALUE_CHOICE) {
     return invalid(": only a choice of inputs or values can choose ", choice->n_chosen());
   }
   LANISTA_ASSIGN_OR_RETURN(const int32_t options, CountOptions(*choice));

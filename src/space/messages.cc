@@ -31,8 +31,8 @@ LabelIndex ByLabel(const v1::SpaceSpec& spec) {
   return choices;
 }
 
-std::string KindName(v1::ChoiceKind kind) {
-  std::string name = v1::ChoiceKind_Name(kind);
+std::string KindName(v1::Choice::Kind kind) {
+  std::string name = v1::Choice::Kind_Name(kind);
   for (char& c : name) c = c == '_' ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return name;
 }

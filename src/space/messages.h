@@ -15,7 +15,7 @@ using LabelIndex = absl::flat_hash_map<std::string, const v1::Choice*>;
 LabelIndex ByLabel(const v1::SpaceSpec& spec);
 
 // "layer choice".
-std::string KindName(v1::ChoiceKind kind);
+std::string KindName(v1::Choice::Kind kind);
 
 // "[1, 2, 3]"; of a long list only the first ones.
 std::string CandidatesText(const v1::Choice& choice);

@@ -19,7 +19,7 @@ class GuardedStopper {
   // Returns an error if the factory throws.
   static absl::StatusOr<std::shared_ptr<GuardedStopper>> Create(const v1::EarlyStoppingConfig& config,
                                                                 const StoppingContext& context);
-  GuardedStopper(std::unique_ptr<Stopper> stopper, v1::Objective objective)
+  GuardedStopper(std::unique_ptr<Stopper> stopper, v1::ObjectiveConfig::Goal objective)
       : stopper_(std::move(stopper)), objective_(objective) {}
 
   // Returns an error if the stopper throws. The text of its verdict becomes valid UTF-8, and is shortened if it is
@@ -33,7 +33,7 @@ class GuardedStopper {
 
  private:
   const std::unique_ptr<Stopper> stopper_;
-  const v1::Objective objective_;
+  const v1::ObjectiveConfig::Goal objective_;
 };
 
 }  // namespace lanista

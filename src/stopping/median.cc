@@ -43,7 +43,7 @@ class Median : public Stopper {
 
   void Ended(int model, const Observation& observation) override {
     const auto found = running_.find(model);
-    if (observation.outcome == v1::SUCCEEDED) {
+    if (observation.outcome == v1::ModelEnded::SUCCEEDED) {
       ++finished_;
       if (found != running_.end()) Add(found->second.means);
     }

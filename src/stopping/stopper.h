@@ -19,7 +19,7 @@ struct StoppingContext {
   // nothing.
   std::optional<int> max_steps;
   // The objective, by which the sign of values was chosen; see ValueText.
-  v1::Objective objective = v1::MAXIMIZE;
+  v1::ObjectiveConfig::Goal objective = v1::ObjectiveConfig::MAXIMIZE;
 
   // A value that a stopper was told, with the sign that the user knows.
   std::string ValueText(double value) const;

@@ -29,7 +29,7 @@
 namespace lanista {
 
 // The version of the schema (PRAGMA user_version); counts up with every change that an older program would misread.
-inline constexpr int kJournalVersion = 6;
+inline constexpr int kJournalVersion = 7;
 // Older journals are read as they are, and upgraded by the first writer.
 inline constexpr int kOldestJournalVersion = 2;
 
@@ -94,7 +94,7 @@ class JournalWriter {
 // ---- What readers get ----
 
 // Whether an experiment in this state has come to its end, as far as it knows.
-bool IsFinal(v1::ExperimentState state);
+bool IsFinal(v1::ExperimentState::State state);
 
 struct StateRecord {
   absl::Time time;
@@ -188,14 +188,14 @@ class JournalReader {
   // The configured name, or the space's, or the id.
   const std::string& name() const { return name_; }
 
-  // The state: that of the last change, or CREATED. EXPERIMENT_FAILED if the journal was abandoned after that.
+  // The state: that of the last change, or CREATED. FAILED if the journal was abandoned after that.
   absl::StatusOr<StateRecord> State() const;
   // Whether a head that serves clients was the last to run the experiment, or created it if it never ran.
   absl::StatusOr<bool> Served() const;
   // When the last fact was written.
   absl::StatusOr<absl::Time> LastTime() const;
   // How long the experiment was in any of these states altogether. If it is in one now, that counts up to `until`.
-  absl::StatusOr<absl::Duration> TimeIn(const std::vector<v1::ExperimentState>& states, absl::Time until) const;
+  absl::StatusOr<absl::Duration> TimeIn(const std::vector<v1::ExperimentState::State>& states, absl::Time until) const;
   absl::StatusOr<ModelCounts> CountModels() const;
   // The `count` best models, best first: of those that succeeded and keep all limits, in the order of SortBestFirst
   // (src/goals/ranking.h) by the experiment's objectives.

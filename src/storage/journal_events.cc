@@ -76,7 +76,7 @@ class EventQuery {
     LANISTA_RETURN_IF_ERROR(outcome_.Start(fact.id, fact.time));
     LANISTA_ASSIGN_OR_RETURN(const bool found, outcome_.Next());
     if (!found) {
-      outcome->set_outcome(v1::CANCELED);
+      outcome->set_outcome(v1::ModelEnded::CANCELED);
       return absl::OkStatus();
     }
     outcome->set_outcome(OutcomeAt(outcome_, 0));
@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<v1::ExperimentEvent>> JournalReader::EventsAfter(int6
     *event.mutable_time() = ToTimestamp(TimeAt(row, 1));
     const Fact fact{row.Int64(1), row.Bytes(2), row.Int64(3), row.Int(4), row.Int(5)};
     if (fact.kind == "experiment") {
-      event.mutable_state()->set_state(v1::CREATED);
+      event.mutable_state()->set_state(v1::ExperimentState::CREATED);
       event.mutable_state()->set_served(experiment_.served());
     } else if (fact.kind == "space") {
       LANISTA_ASSIGN_OR_RETURN(std::optional<v1::SpaceSpec> space, Space());

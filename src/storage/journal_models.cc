@@ -39,7 +39,7 @@ absl::StatusOr<ModelCounts> JournalReader::CountModels() const {
 absl::StatusOr<std::vector<ModelRecord>> JournalReader::BestModels(int count) const {
   const Goals goals(experiment_.config());
   if (goals.only_default()) {
-    const bool minimize = goals.objectives()[0].objective == v1::MINIMIZE;
+    const bool minimize = goals.objectives()[0].objective == v1::ObjectiveConfig::MINIMIZE;
     return Collect([&](const auto& visit) {
       // The rule of Goals::BestValues in SQL: NaN, which is NULL here, and infinities (9e999) do not count.
       return QueryModels(absl::StrCat("WHERE outcome = 'SUCCEEDED' AND abs(value) < 9e999 ORDER BY value ",

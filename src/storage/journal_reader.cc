@@ -76,11 +76,11 @@ absl::StatusOr<StateRecord> JournalReader::State() const {
       database_.Prepare("SELECT time, state, reason FROM state_change ORDER BY number DESC LIMIT 1"));
   LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
   StateRecord record{created_, {}};
-  record.change.set_state(v1::CREATED);
+  record.change.set_state(v1::ExperimentState::CREATED);
   if (found) record = {TimeAt(row, 0), StateAt(row, 1, 2)};
   if (!last_words_.has_value() || last_words_->time < record.time) return record;
   record.time = last_words_->time;
-  record.change.set_state(v1::EXPERIMENT_FAILED);
+  record.change.set_state(v1::ExperimentState::FAILED);
   record.change.set_reason(last_words_->reason);
   return record;
 }
@@ -113,11 +113,12 @@ absl::StatusOr<absl::Time> JournalReader::LastTime() const {
   return TimeAt(row, 0);
 }
 
-bool IsFinal(v1::ExperimentState state) {
-  return state == v1::DONE || state == v1::STOPPED || state == v1::EXPERIMENT_FAILED;
+bool IsFinal(v1::ExperimentState::State state) {
+  return state == v1::ExperimentState::DONE || state == v1::ExperimentState::STOPPED ||
+         state == v1::ExperimentState::FAILED;
 }
 
-absl::StatusOr<absl::Duration> JournalReader::TimeIn(const std::vector<v1::ExperimentState>& states,
+absl::StatusOr<absl::Duration> JournalReader::TimeIn(const std::vector<v1::ExperimentState::State>& states,
                                                      absl::Time until) const {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> changes, States());
   absl::Duration time;

@@ -20,22 +20,24 @@ double ValueAt(const SqliteStatement& row, int column) {
 
 std::string TextAt(const SqliteStatement& row, int column) { return ToUtf8(row.Bytes(column)); }
 
-v1::Outcome OutcomeAt(const SqliteStatement& row, int column) {
-  v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
-  v1::Outcome_Parse(row.Bytes(column), &outcome);
+v1::ModelEnded::Outcome OutcomeAt(const SqliteStatement& row, int column) {
+  v1::ModelEnded::Outcome outcome = v1::ModelEnded::OUTCOME_UNSPECIFIED;
+  v1::ModelEnded::Outcome_Parse(row.Bytes(column), &outcome);
   return outcome;
 }
 
-v1::LostCause LostCauseAt(const SqliteStatement& row, int column) {
-  v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED;
-  v1::LostCause_Parse(row.Bytes(column), &cause);
+v1::ModelEnded::LostCause LostCauseAt(const SqliteStatement& row, int column) {
+  v1::ModelEnded::LostCause cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED;
+  v1::ModelEnded::LostCause_Parse(row.Bytes(column), &cause);
   return cause;
 }
 
 v1::StateChanged StateAt(const SqliteStatement& row, int state_column, int reason_column) {
   v1::StateChanged change;
-  v1::ExperimentState state = v1::EXPERIMENT_STATE_UNSPECIFIED;
-  v1::ExperimentState_Parse(row.Bytes(state_column), &state);
+  v1::ExperimentState::State state = v1::ExperimentState::STATE_UNSPECIFIED;
+  const std::string name = row.Bytes(state_column);
+  // As versions before 7 call it.
+  v1::ExperimentState::State_Parse(name == "EXPERIMENT_FAILED" ? "FAILED" : name, &state);
   change.set_state(state);
   change.set_reason(TextAt(row, reason_column));
   return change;
@@ -43,8 +45,8 @@ v1::StateChanged StateAt(const SqliteStatement& row, int state_column, int reaso
 
 std::optional<v1::Failure> FailureAt(const SqliteStatement& row, int column) {
   if (row.IsNull(column)) return std::nullopt;
-  v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED;
-  v1::FailureReason_Parse(row.Bytes(column), &reason);
+  v1::Failure::Reason reason = v1::Failure::REASON_UNSPECIFIED;
+  v1::Failure::Reason_Parse(row.Bytes(column), &reason);
   v1::Failure failure;
   failure.set_reason(reason);
   failure.set_message(TextAt(row, column + 1));

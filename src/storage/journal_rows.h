@@ -40,8 +40,8 @@ absl::Status ParseAt(const SqliteStatement& row, int column, Message* message) {
 }
 
 // Enums are stored by name; a name that this program does not know reads as UNSPECIFIED.
-v1::Outcome OutcomeAt(const SqliteStatement& row, int column);
-v1::LostCause LostCauseAt(const SqliteStatement& row, int column);
+v1::ModelEnded::Outcome OutcomeAt(const SqliteStatement& row, int column);
+v1::ModelEnded::LostCause LostCauseAt(const SqliteStatement& row, int column);
 v1::StateChanged StateAt(const SqliteStatement& row, int state_column, int reason_column);
 
 // Reads the columns reason, message, signal and exit_status from `column` on; nullopt: there was no failure.

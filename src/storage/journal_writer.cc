@@ -40,7 +40,7 @@ std::optional<double> DefaultOf(const v1::Metrics& metrics) {
 struct FailureColumns {
   explicit FailureColumns(bool failed, const v1::Failure& failure) {
     if (!failed) return;
-    reason = v1::FailureReason_Name(failure.reason());
+    reason = v1::Failure::Reason_Name(failure.reason());
     message = failure.message();
     signal = failure.signal();
     exit_status = failure.exit_status();
@@ -201,7 +201,7 @@ absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter:
       return FactKey("config_change", database_.last_row());
     }
     case v1::JournalRecord::kState:
-      LANISTA_RETURN_IF_ERROR(insert_state_.Run(time, v1::ExperimentState_Name(record.state().state()),
+      LANISTA_RETURN_IF_ERROR(insert_state_.Run(time, v1::ExperimentState::State_Name(record.state().state()),
                                                 record.state().reason(), record.state().served()));
       return FactKey("state_change", database_.last_row());
     case v1::JournalRecord::kStrategyCall: {
@@ -257,7 +257,7 @@ absl::Status JournalWriter::Statements::WriteStoppingCall(int64_t time, const v1
     const v1::TellRequest& ended = call.ended();
     const auto value = ended.has_value() ? std::make_optional(double{ended.value()}) : std::nullopt;
     return insert_stopping_call_.Run(call.sequence(), time, ended.model(), ended.steps(), value, nullptr, nullptr,
-                                     v1::Outcome_Name(ended.outcome()));
+                                     v1::ModelEnded::Outcome_Name(ended.outcome()));
   }
   const v1::StepReport& report = call.report().report();
   const v1::StopVerdict& verdict = call.report().verdict();
@@ -317,10 +317,11 @@ absl::Status JournalWriter::Statements::WriteEnd(int64_t time, const v1::ModelEv
   const std::string sample = end.actual_sample().SerializeAsString();
   const auto actual = end.has_actual_sample() ? std::make_optional(SqliteBlob{sample}) : std::nullopt;
   const auto memory = end.models_memory() > 0 ? std::make_optional(int64_t{end.models_memory()}) : std::nullopt;
-  const auto cause =
-      end.outcome() == v1::LOST ? std::make_optional(v1::LostCause_Name(end.lost_cause())) : std::nullopt;
-  return end_attempt_.Run(event.model(), event.attempt(), time, v1::Outcome_Name(end.outcome()), failure.reason,
-                          failure.message, failure.signal, failure.exit_status, actual, memory, cause);
+  const auto cause = end.outcome() == v1::ModelEnded::LOST
+                         ? std::make_optional(v1::ModelEnded::LostCause_Name(end.lost_cause()))
+                         : std::nullopt;
+  return end_attempt_.Run(event.model(), event.attempt(), time, v1::ModelEnded::Outcome_Name(end.outcome()),
+                          failure.reason, failure.message, failure.signal, failure.exit_status, actual, memory, cause);
 }
 
 absl::Status JournalWriter::Statements::WriteMetrics(int64_t time, const v1::ModelEvent& event, std::optional<int> step,
@@ -345,12 +346,13 @@ absl::Status JournalWriter::Statements::CheckAttempt(const v1::ModelEvent& event
 absl::Status JournalWriter::Statements::WriteOutcome(int64_t time, const v1::ModelOutcome& outcome) {
   const FailureColumns failure(outcome.has_failure(), outcome.failure());
   const std::string metrics = ToJson(outcome.metrics());
-  const bool stopped = outcome.outcome() == v1::STOPPED_EARLY;
+  const bool stopped = outcome.outcome() == v1::ModelEnded::STOPPED_EARLY;
   const auto step = stopped ? std::make_optional(int{outcome.stopped_step()}) : std::nullopt;
   const auto because = stopped ? std::make_optional(outcome.stopped_because()) : std::nullopt;
-  LANISTA_RETURN_IF_ERROR(insert_outcome_.Run(
-      outcome.model(), time, outcome.attempt(), v1::Outcome_Name(outcome.outcome()), DefaultOf(outcome.metrics()),
-      metrics, failure.reason, failure.message, failure.signal, failure.exit_status, step, because));
+  LANISTA_RETURN_IF_ERROR(insert_outcome_.Run(outcome.model(), time, outcome.attempt(),
+                                              v1::ModelEnded::Outcome_Name(outcome.outcome()),
+                                              DefaultOf(outcome.metrics()), metrics, failure.reason, failure.message,
+                                              failure.signal, failure.exit_status, step, because));
   if (!outcome.has_sample()) return absl::OkStatus();
   // Usually this is the proposed sample. A model may have asked for further choices.
   const std::string bytes = outcome.sample().SerializeAsString();
@@ -363,7 +365,7 @@ absl::Status JournalWriter::Statements::WriteOutcome(int64_t time, const v1::Mod
 
 std::string DeviceName(const v1::Device& device) {
   if (device.prepares()) return "its place for discoveries";
-  return absl::StrCat(device.kind() == v1::GPU ? "cuda:" : "cpu:", device.index());
+  return absl::StrCat(device.kind() == v1::DeviceKind::GPU ? "cuda:" : "cpu:", device.index());
 }
 
 JournalWriter::JournalWriter() = default;
@@ -459,7 +461,7 @@ absl::StatusOr<int64_t> JournalWriter::Write(const v1::JournalBatch& batch) {
 absl::Status JournalWriter::Abandon(const std::string& reason) {
   v1::JournalBatch batch;
   v1::StateChanged& state = *batch.add_records()->mutable_state();
-  state.set_state(v1::EXPERIMENT_FAILED);
+  state.set_state(v1::ExperimentState::FAILED);
   state.set_reason(reason);
   const absl::Status written = Write(batch).status();
   statements_.reset();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/file_stamp.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -20,8 +21,7 @@ absl::StatusOr<NamedFile> NamedFile::Of(int descriptor, std::string path) {
   return NamedFile(std::move(path), found);
 }
 
-NamedFile::NamedFile(std::string path, const struct stat& found)
-    : path_(std::move(path)), device_(found.st_dev), inode_(found.st_ino) {}
+NamedFile::NamedFile(std::string path, const struct stat& found) : path_(std::move(path)), file_(found) {}
 
 absl::Status NamedFile::Check() const {
   struct stat found;
@@ -30,7 +30,7 @@ absl::Status NamedFile::Check() const {
     return gone ? absl::DataLossError(absl::StrCat(path_, " was deleted or moved while the search ran"))
                 : ErrnoToStatus(errno, path_);
   }
-  if (found.st_dev == device_ && found.st_ino == inode_) return absl::OkStatus();
+  if (IsSameFile(found, file_)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(path_, " was replaced by another file while the search ran"));
 }
 

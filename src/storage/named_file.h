@@ -3,7 +3,6 @@
 #define LANISTA_SRC_STORAGE_NAMED_FILE_H_
 
 #include <sys/stat.h>
-#include <sys/types.h>
 
 #include <string>
 
@@ -28,8 +27,7 @@ class NamedFile {
   NamedFile(std::string path, const struct stat& found);
 
   std::string path_;
-  dev_t device_;
-  ino_t inode_;
+  struct stat file_;
 };
 
 }  // namespace lanista

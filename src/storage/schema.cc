@@ -178,10 +178,15 @@ INSERT INTO outcome SELECT * FROM outcome_before;
 DROP TABLE outcome_before;
 )sql";
 
-// Version 5 as version 6.
+// Upgrades version 5 to version 6.
 constexpr char kUpgradeFrom5[] = R"sql(
 ALTER TABLE trial ADD COLUMN plan BLOB;
-PRAGMA user_version = 6;
+)sql";
+
+// Version 6 as version 7, which calls the state of an experiment as it calls the outcome of a model.
+constexpr char kUpgradeFrom6[] = R"sql(
+UPDATE state_change SET state = 'FAILED' WHERE state = 'EXPERIMENT_FAILED';
+PRAGMA user_version = 7;
 )sql";
 
 }  // namespace
@@ -203,7 +208,8 @@ absl::Status UpgradeSchema(const SqliteDatabase& database) {
     upgraded =
         database.Execute(absl::StrCat("ALTER TABLE outcome RENAME TO outcome_before;", kOutcomeSchema, kUpgradeFrom4));
   }
-  if (upgraded.ok()) upgraded = database.Execute(kUpgradeFrom5);
+  if (upgraded.ok() && version <= 5) upgraded = database.Execute(kUpgradeFrom5);
+  if (upgraded.ok()) upgraded = database.Execute(kUpgradeFrom6);
   if (upgraded.ok()) upgraded = database.Execute("COMMIT");
   if (!upgraded.ok() && database.in_transaction()) database.Execute("ROLLBACK").IgnoreError();
   return upgraded;

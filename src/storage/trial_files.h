@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -12,10 +13,24 @@
 
 namespace lanista {
 
-// Whether the file is a journal, or a file of SQLite's beside one, of any experiment in the state folder of this one: a
-// trial may have made a hard link to it. Opens no file; only of files with several names it looks at other experiments.
-// Thread-safe.
-bool IsJournalFile(const struct stat& file, const std::string& experiment_folder);
+// The journals, and SQLite's files beside them, of all experiments in the state folder of one: a trial may have made
+// hard links to them. Knows those that were there when it looked, and looks at most once at each experiment. Opens no
+// file. Used by one thread.
+class JournalFiles {
+ public:
+  explicit JournalFiles(std::string experiment_folder);
+
+  // Whether the file is one of them. Only for files with several names it looks at the other experiments.
+  bool Have(const struct stat& file);
+
+ private:
+  void AddOf(const std::string& folder);
+  bool Know(const struct stat& file) const;
+
+  const std::string experiment_folder_;
+  std::vector<struct stat> files_;
+  bool knows_all_ = false;
+};
 
 // OpenFileBeneath, for `path` relative to the folder of an experiment. NOT_FOUND also where the file is a journal's,
 // which this never opens: closing it would drop the locks that SQLite holds on it in this process. Thread-safe.

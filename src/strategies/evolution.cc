@@ -29,7 +29,7 @@ class Evolution : public ProposingStrategy {
     int mutations = 1;
     bool crossover = false;
     bool dedup = true;
-    v1::OnFailure on_failure = v1::IGNORE;
+    v1::OnFailure::Action on_failure = v1::OnFailure::IGNORE;
   };
 
   Evolution(const StrategyContext& context, const Options& options)

@@ -27,7 +27,7 @@ class Nsga2 : public ProposingStrategy {
     // Absent: 1 / active choices.
     std::optional<double> mutation;
     bool dedup = true;
-    v1::OnFailure on_failure = v1::IGNORE;
+    v1::OnFailure::Action on_failure = v1::OnFailure::IGNORE;
   };
 
   Nsga2(const StrategyContext& context, const Options& options)

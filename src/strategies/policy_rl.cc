@@ -33,7 +33,7 @@ class PolicyRl : public ProposingStrategy {
     int epochs = 5;
     double entropy_weight = 0.01;
     bool dedup = true;
-    v1::OnFailure on_failure = v1::IGNORE;
+    v1::OnFailure::Action on_failure = v1::OnFailure::IGNORE;
   };
 
   PolicyRl(const StrategyContext& context, const Options& options)

@@ -115,7 +115,7 @@ class ProposingStrategy : public Strategy {
 
  protected:
   // With `dedup` no model is proposed twice. `on_failure`: what LearnsFrom does with models that failed.
-  ProposingStrategy(const StrategyContext& context, bool dedup, v1::OnFailure on_failure)
+  ProposingStrategy(const StrategyContext& context, bool dedup, v1::OnFailure::Action on_failure)
       : proposals_(context, dedup), on_failure_(on_failure) {}
 
   // What was proposed, and is running.
@@ -132,7 +132,7 @@ class ProposingStrategy : public Strategy {
   virtual void Learn(const Space::Options& model, const Observation& observation) = 0;
 
   Proposals proposals_;
-  const v1::OnFailure on_failure_;
+  const v1::OnFailure::Action on_failure_;
 };
 
 }  // namespace lanista

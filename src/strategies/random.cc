@@ -11,7 +11,8 @@ namespace {
 
 class RandomStrategy : public ProposingStrategy {
  public:
-  RandomStrategy(const StrategyContext& context, bool dedup) : ProposingStrategy(context, dedup, v1::IGNORE) {}
+  RandomStrategy(const StrategyContext& context, bool dedup)
+      : ProposingStrategy(context, dedup, v1::OnFailure::IGNORE) {}
 
  private:
   std::optional<Space::Options> Propose() override { return std::nullopt; }

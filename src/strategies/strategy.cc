@@ -17,8 +17,8 @@ int CompareStanding(const Observation& a, const Observation& b) {
   if (a.violation != b.violation) return a.violation < b.violation ? -1 : 1;
   // Both are equally far from the limits, but only one was trained.
   if (a.value.has_value() != b.value.has_value()) return a.value.has_value() ? -1 : 1;
-  const bool a_stopped = a.outcome == v1::STOPPED_EARLY;
-  const bool b_stopped = b.outcome == v1::STOPPED_EARLY;
+  const bool a_stopped = a.outcome == v1::ModelEnded::STOPPED_EARLY;
+  const bool b_stopped = b.outcome == v1::ModelEnded::STOPPED_EARLY;
   if (a_stopped != b_stopped) return b_stopped ? -1 : 1;
   if (a_stopped && a.steps != b.steps) return a.steps > b.steps ? -1 : 1;
   return 0;
@@ -30,9 +30,9 @@ bool Ranks(const Observation& a, const Observation& b) {
   return *a.value > *b.value;
 }
 
-bool LearnsFrom(const Observation& observation, v1::OnFailure on_failure) {
+bool LearnsFrom(const Observation& observation, v1::OnFailure::Action on_failure) {
   if (IsInformative(observation)) return true;
-  return on_failure == v1::WORST && observation.outcome != v1::CANCELED;
+  return on_failure == v1::OnFailure::WORST && observation.outcome != v1::ModelEnded::CANCELED;
 }
 
 int DefaultPopulation(const StrategyContext& context, int usual) {

@@ -23,7 +23,7 @@ namespace lanista {
 // How a proposed model fared.
 struct Observation {
   // What became of it.
-  v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
+  v1::ModelEnded::Outcome outcome = v1::ModelEnded::OUTCOME_UNSPECIFIED;
   // The (first) objective's metric, turned so that larger is better; absent where the model failed, was canceled or was
   // not trained.
   std::optional<double> value;
@@ -51,7 +51,7 @@ bool Ranks(const Observation& a, const Observation& b);
 
 // Whether a strategy with this setting learns from the observation: informative ones always, failures (not models that
 // were canceled) with WORST.
-bool LearnsFrom(const Observation& observation, v1::OnFailure on_failure);
+bool LearnsFrom(const Observation& observation, v1::OnFailure::Action on_failure);
 
 // What a strategy's factory gets. Only `space` must outlive the strategy.
 struct StrategyContext {

@@ -29,7 +29,7 @@ class Tpe : public ProposingStrategy {
     double prior_weight = 1;
     bool multivariate = true;
     bool dedup = true;
-    v1::OnFailure on_failure = v1::IGNORE;
+    v1::OnFailure::Action on_failure = v1::OnFailure::IGNORE;
   };
 
   Tpe(const StrategyContext& context, const Options& options)

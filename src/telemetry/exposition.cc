@@ -118,19 +118,18 @@ std::string NameOfRefusal(Refusal refusal) {
   return "";
 }
 
-std::string NameOfOutcome(v1::Outcome outcome) { return v1::Outcome_Name(outcome); }
+std::string NameOfOutcome(v1::ModelEnded::Outcome outcome) { return v1::ModelEnded::Outcome_Name(outcome); }
 
 // Attempts alone may end so.
-std::string NameOfModelsOutcome(v1::Outcome outcome) {
-  return outcome == v1::LOST || outcome == v1::UNMERGED ? "" : NameOfOutcome(outcome);
+std::string NameOfModelsOutcome(v1::ModelEnded::Outcome outcome) {
+  return outcome == v1::ModelEnded::LOST || outcome == v1::ModelEnded::UNMERGED ? "" : NameOfOutcome(outcome);
 }
 
-// As the documents of --json call it.
-std::string NameOfState(v1::ExperimentState state) {
-  return state == v1::EXPERIMENT_FAILED ? "FAILED" : v1::ExperimentState_Name(state);
-}
+std::string NameOfState(v1::ExperimentState::State state) { return v1::ExperimentState::State_Name(state); }
 
-std::string NameOfLastState(v1::ExperimentState state) { return state < v1::DONE ? "" : NameOfState(state); }
+std::string NameOfLastState(v1::ExperimentState::State state) {
+  return state < v1::ExperimentState::DONE ? "" : NameOfState(state);
+}
 
 // By the names that Prometheus' own clients have for them.
 void AddProcess(const ProcessStats& stats, std::vector<MetricFamily>* families) {

@@ -58,12 +58,12 @@ struct Telemetry {
   // ---- Experiments ----
 
   // Those that have not come to their end: CREATED, RUNNING, STOPPING.
-  ByEnum<Gauge, v1::ExperimentState, v1::STOPPING> experiments;
+  ByEnum<Gauge, v1::ExperimentState::State, v1::ExperimentState::STOPPING> experiments;
   // By their last state.
-  ByEnum<Counter, v1::ExperimentState, v1::EXPERIMENT_FAILED> experiments_ended;
+  ByEnum<Counter, v1::ExperimentState::State, v1::ExperimentState::FAILED> experiments_ended;
   // Once it is in the journal.
-  ByEnum<Counter, v1::Outcome, v1::INFEASIBLE> attempts_ended;
-  ByEnum<Counter, v1::Outcome, v1::INFEASIBLE> models_ended;
+  ByEnum<Counter, v1::ModelEnded::Outcome, v1::ModelEnded::INFEASIBLE> attempts_ended;
+  ByEnum<Counter, v1::ModelEnded::Outcome, v1::ModelEnded::INFEASIBLE> models_ended;
 
   // ---- Journals ----
 

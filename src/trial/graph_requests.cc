@@ -34,7 +34,7 @@ absl::StatusOr<v1::ModelGraph> MakeGraph(const v1::SpaceModel& source) {
 ModuleOrStatus BuildSpaceModel(const v1::SpaceModel& source) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph graph, MakeGraph(source));
   runtime::GraphModule::Options options;
-  if (source.space().weights() != v1::WEIGHTS_MODE_UNSPECIFIED) options.weights = source.space().weights();
+  if (source.space().weights() != v1::SpaceConfig::WEIGHTS_UNSPECIFIED) options.weights = source.space().weights();
   // The weights at the end of the trial if they were kept, else those at its beginning.
   at::manual_seed(source.model_seed());
   LANISTA_ASSIGN_OR_RETURN(const auto module, runtime::GraphModule::Create(graph, options));
@@ -45,7 +45,8 @@ ModuleOrStatus BuildSpaceModel(const v1::SpaceModel& source) {
 ModuleOrStatus BuildModel(const v1::Convert& request) {
   if (request.has_model()) return BuildSpaceModel(request.model());
   runtime::GraphModule::Options options;
-  options.weights = request.weights() == v1::WEIGHTS_MODE_UNSPECIFIED ? v1::KEEP : request.weights();
+  options.weights =
+      request.weights() == v1::SpaceConfig::WEIGHTS_UNSPECIFIED ? v1::SpaceConfig::KEEP : request.weights();
   return runtime::GraphModule::Create(request.graph(), options);
 }
 

@@ -16,8 +16,8 @@ namespace {
 
 GuardResult Unmerged(const std::string& why) {
   GuardResult result;
-  result.outcome = v1::UNMERGED;
-  result.failure.set_reason(v1::MERGED_TRIAL_FAILED);
+  result.outcome = v1::ModelEnded::UNMERGED;
+  result.failure.set_reason(v1::Failure::MERGED_TRIAL_FAILED);
   result.failure.set_message(why);
   return result;
 }
@@ -88,11 +88,12 @@ absl::Status MergedTrial::Step(int model, const std::function<absl::Status()>& s
     const TorchScope scope(&stepping);
     return step();
   });
-  if (result.outcome == v1::SUCCEEDED) return absl::OkStatus();
-  if (result.outcome == v1::CANCELED) return absl::CancelledError();
+  if (result.outcome == v1::ModelEnded::SUCCEEDED) return absl::OkStatus();
+  if (result.outcome == v1::ModelEnded::CANCELED) return absl::CancelledError();
   EndOne(stepping, result);
   // A model that was stopped or breaks a limit does not count as bad, even if it failed after it was stopped.
-  if (result.outcome != v1::FAILED || drop_bad_models_ || stepping.context->stopped()) return absl::OkStatus();
+  if (result.outcome != v1::ModelEnded::FAILED || drop_bad_models_ || stepping.context->stopped())
+    return absl::OkStatus();
   const std::string why =
       absl::StrCat("model ", stepping.context->ordinal(), " of the merged trial failed: ", result.failure.message());
   for (Member& other : members_) {
@@ -113,7 +114,7 @@ absl::Status MergedTrial::Finish() {
 void MergedTrial::Ended(const GuardResult& result) {
   for (Member& one : members_) {
     if (!one.active) continue;
-    EndOne(one, result.outcome == v1::FAILED ? Unmerged(result.failure.message()) : result);
+    EndOne(one, result.outcome == v1::ModelEnded::FAILED ? Unmerged(result.failure.message()) : result);
   }
 }
 

@@ -46,8 +46,8 @@ struct RefusedError : std::runtime_error {
 
 GuardResult NoMetric(const std::string& message) {
   GuardResult result;
-  result.outcome = v1::FAILED;
-  result.failure.set_reason(v1::NO_METRIC);
+  result.outcome = v1::ModelEnded::FAILED;
+  result.failure.set_reason(v1::Failure::NO_METRIC);
   result.failure.set_message(BoundedMessage(message));
   return result;
 }
@@ -91,7 +91,7 @@ std::string Identity(const v1::TrialSpec& spec, const v1::Device& device, const 
   v1::TrialModel& only = *parts.add_models();
   *only.mutable_sample() = model.sample();
   only.set_model_seed(model.model_seed());
-  return Sha256(absl::StrCat(TORCH_VERSION, " ", v1::DeviceKind_Name(device.kind()), " engine ",
+  return Sha256(absl::StrCat(TORCH_VERSION, " ", v1::DeviceKind::Kind_Name(device.kind()), " engine ",
                              static_cast<int>(spec.engine().kind_case()), " ", DeterministicBytes(parts)));
 }
 
@@ -112,9 +112,9 @@ void CheckMetrics(const MetricMap& metrics) {
 }  // namespace
 
 c10::Device TorchDevice(const v1::Device& device) {
-  if (device.kind() != v1::GPU) return c10::Device(c10::kCPU);
+  if (device.kind() != v1::DeviceKind::GPU) return c10::Device(c10::kCPU);
   // A trial process sees its own GPU alone.
-  const bool alone = device.isolation() != v1::IN_PROCESS && !device.uuid().empty();
+  const bool alone = device.isolation() != v1::LocalConfig::IN_PROCESS && !device.uuid().empty();
   return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(alone ? 0 : device.index()));
 }
 
@@ -140,9 +140,10 @@ std::shared_ptr<nn::Model> ModelContext::model() {
 std::shared_ptr<nn::Model> ModelContext::Build() {
   const auto check_costs = [this] {
     if (!refused_.has_value()) return;
-    throw RefusedError(refused_->outcome == v1::FAILED ? refused_->failure.message()
-                                                       : absl::StrCat("the model breaks a limit: ",
-                                                                      trial_.goals.DescribeViolation(ToProto(costs_))));
+    throw RefusedError(
+        refused_->outcome == v1::ModelEnded::FAILED
+            ? refused_->failure.message()
+            : absl::StrCat("the model breaks a limit: ", trial_.goals.DescribeViolation(ToProto(costs_))));
   };
   // An evaluator may call this more than once.
   check_costs();
@@ -182,7 +183,7 @@ void ModelContext::CountCosts(const nn::Model& model) {
   }
   if (trial_.goals.Violation(ToProto(costs_)) <= 0) return;
   refused_.emplace();
-  refused_->outcome = v1::INFEASIBLE;
+  refused_->outcome = v1::ModelEnded::INFEASIBLE;
 }
 
 std::string ModelContext::output_folder() {
@@ -235,7 +236,7 @@ GuardResult ModelContext::Run(const std::function<absl::Status()>& code) const {
     left_early = absl::IsCancelled(status) && !trial_canceled() && stopped();
     return left_early ? absl::OkStatus() : status;
   });
-  if (left_early) result.outcome = v1::STOPPED_EARLY;
+  if (left_early) result.outcome = v1::ModelEnded::STOPPED_EARLY;
   return refused_.value_or(result);
 }
 
@@ -319,17 +320,17 @@ void ModelContext::CompleteMetrics(GuardResult* result) {
 }
 
 void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) {
-  const bool failed = result.outcome == v1::FAILED || result.outcome == v1::CANCELED;
-  if (!failed && stopped()) result.outcome = v1::STOPPED_EARLY;
-  if (result.outcome == v1::SUCCEEDED) CompleteMetrics(&result);
+  const bool failed = result.outcome == v1::ModelEnded::FAILED || result.outcome == v1::ModelEnded::CANCELED;
+  if (!failed && stopped()) result.outcome = v1::ModelEnded::STOPPED_EARLY;
+  if (result.outcome == v1::ModelEnded::SUCCEEDED) CompleteMetrics(&result);
   v1::ModelEvent event = NextEvent();
   v1::ModelEnded& ended = *event.mutable_ended();
   ended.set_outcome(result.outcome);
-  if (result.outcome == v1::SUCCEEDED) *ended.mutable_metrics() = ToProto(*final_);
-  if (result.outcome == v1::INFEASIBLE) *ended.mutable_metrics() = ToProto(costs_);
-  if (result.outcome == v1::FAILED || result.outcome == v1::UNMERGED) {
+  if (result.outcome == v1::ModelEnded::SUCCEEDED) *ended.mutable_metrics() = ToProto(*final_);
+  if (result.outcome == v1::ModelEnded::INFEASIBLE) *ended.mutable_metrics() = ToProto(costs_);
+  if (result.outcome == v1::ModelEnded::FAILED || result.outcome == v1::ModelEnded::UNMERGED) {
     *ended.mutable_failure() = std::move(result.failure);
-    if (ended.failure().reason() == v1::OUT_OF_MEMORY) {
+    if (ended.failure().reason() == v1::Failure::OUT_OF_MEMORY) {
       NameMemoryLimit(trial_.device, ended.mutable_failure()->mutable_message());
     }
   }

@@ -15,7 +15,7 @@ class ModelsMemory {
  public:
   // For a trial on this device. Nothing is measured on GPUs, nor in a process that does other things as well.
   explicit ModelsMemory(const v1::Device& device)
-      : measured_(device.kind() == v1::CPU && device.isolation() != v1::IN_PROCESS) {}
+      : measured_(device.kind() == v1::DeviceKind::CPU && device.isolation() != v1::LocalConfig::IN_PROCESS) {}
 
   // To be called before a model is built. All but the first call do nothing.
   void Start();

@@ -55,7 +55,7 @@ void ResetTorch(const v1::TrialSpec& spec, const v1::Device& device) {
   c10::GradMode::set_enabled(true);
   c10::set_default_dtype(caffe2::TypeMeta::Make<float>());
   at::set_num_threads(device.threads());
-  const bool deterministic = spec.has_deterministic() ? spec.deterministic() : device.kind() == v1::CPU;
+  const bool deterministic = spec.has_deterministic() ? spec.deterministic() : device.kind() == v1::DeviceKind::CPU;
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
   at::globalContext().setDeterministicCuDNN(deterministic);
   at::globalContext().setBenchmarkCuDNN(false);
@@ -69,7 +69,8 @@ std::function<void(const std::shared_ptr<nn::Model>&)> ShareWhatIsAlike(int mode
 }
 
 c10::OptionalDeviceGuard GuardDevice(const v1::Device& device) {
-  return c10::OptionalDeviceGuard(device.kind() == v1::GPU ? c10::make_optional(TorchDevice(device)) : c10::nullopt);
+  return c10::OptionalDeviceGuard(device.kind() == v1::DeviceKind::GPU ? c10::make_optional(TorchDevice(device))
+                                                                       : c10::nullopt);
 }
 
 }  // namespace
@@ -220,7 +221,7 @@ void TrialRunner::Run(const v1::TrialSpec& spec) {
 std::string TrialRunner::OutgrownBecause() const {
   const auto limit = static_cast<double>(device_.memory_limit());
   // In the head's process, memory of other work would be counted.
-  if (limit <= 0 || device_.isolation() == v1::IN_PROCESS) return "";
+  if (limit <= 0 || device_.isolation() == v1::LocalConfig::IN_PROCESS) return "";
   const auto prepared = static_cast<double>(prepared_bytes_);
   const double most = prepared + kRecycleAtShare * std::max(limit - prepared, kLeastRoom * limit);
   if (static_cast<double>(PrivateBytes()) <= most) return "";
@@ -263,15 +264,15 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
     return absl::OkStatus();
   });
   for (const auto& context : contexts) context->Started(evaluator);
-  if (prepared.outcome != v1::SUCCEEDED) {
+  if (prepared.outcome != v1::ModelEnded::SUCCEEDED) {
     for (const auto& context : contexts) context->Ended(prepared);
     return;
   }
   v1::SpaceSpec here;
   if (const absl::Status status = CheckSpace(spec, evaluator, &here); !status.ok()) {
     GuardResult mismatch;
-    mismatch.outcome = v1::FAILED;
-    mismatch.failure.set_reason(v1::SPACE_MISMATCH);
+    mismatch.outcome = v1::ModelEnded::FAILED;
+    mismatch.failure.set_reason(v1::Failure::SPACE_MISMATCH);
     mismatch.failure.set_message(std::string(status.message()));
     for (const auto& context : contexts) context->Ended(mismatch, here.fingerprint().empty() ? nullptr : &here);
     return;
@@ -294,7 +295,7 @@ void TrialRunner::RunAlone(const v1::TrialSpec& spec, Evaluator* evaluator, Mode
 
 void TrialRunner::RunMerged(const v1::TrialSpec& spec, Evaluator* evaluator,
                             std::vector<std::unique_ptr<ModelContext>> contexts) {
-  MergedTrial trial(std::move(contexts), spec.engine().cgo().on_bad_model() == v1::DROP);
+  MergedTrial trial(std::move(contexts), spec.engine().cgo().on_bad_model() == v1::CgoEngineConfig::DROP);
   trial.Ended(GuardTrial(canceled_, [&]() -> absl::Status {
     if (canceled_) return absl::CancelledError();
     ResetTorch(spec, device_);

@@ -14,9 +14,9 @@
 namespace lanista {
 namespace {
 
-GuardResult Failed(v1::FailureReason reason, const std::string& message) {
+GuardResult Failed(v1::Failure::Reason reason, const std::string& message) {
   GuardResult result;
-  result.outcome = v1::FAILED;
+  result.outcome = v1::ModelEnded::FAILED;
   result.failure.set_reason(reason);
   result.failure.set_message(BoundedMessage(message));
   return result;
@@ -24,7 +24,7 @@ GuardResult Failed(v1::FailureReason reason, const std::string& message) {
 
 // An error or exception with this text.
 GuardResult Failed(std::string message) {
-  const v1::FailureReason reason = SaysOutOfMemory(message) ? v1::OUT_OF_MEMORY : v1::EXCEPTION;
+  const v1::Failure::Reason reason = SaysOutOfMemory(message) ? v1::Failure::OUT_OF_MEMORY : v1::Failure::EXCEPTION;
   return Failed(reason, std::move(message));
 }
 
@@ -36,21 +36,21 @@ GuardResult Guard(const std::function<absl::Status()>& code) {
     if (status.ok()) return {};
     if (absl::IsCancelled(status)) {
       GuardResult canceled;
-      canceled.outcome = v1::CANCELED;
+      canceled.outcome = v1::ModelEnded::CANCELED;
       return canceled;
     }
-    if (absl::IsDataLoss(status)) return Failed(v1::DATA_UNREADABLE, std::string(status.message()));
+    if (absl::IsDataLoss(status)) return Failed(v1::Failure::DATA_UNREADABLE, std::string(status.message()));
     return Failed(std::string(status.message()));
   } catch (const NanMetricError& error) {
-    return Failed(v1::NAN_LOSS, error.what());
+    return Failed(v1::Failure::NAN_LOSS, error.what());
   } catch (const c10::Error& error) {
     return Failed(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
-    return Failed(v1::OUT_OF_MEMORY, "an allocation failed (std::bad_alloc)");
+    return Failed(v1::Failure::OUT_OF_MEMORY, "an allocation failed (std::bad_alloc)");
   } catch (const std::exception& error) {
     return Failed(error.what());
   } catch (...) {
-    return Failed(v1::EXCEPTION, "something was thrown that is no std::exception");
+    return Failed(v1::Failure::EXCEPTION, "something was thrown that is no std::exception");
   }
 }
 
@@ -68,7 +68,7 @@ absl::Status GuardStatus(const std::function<absl::Status()>& code) {
     status = code();
     return absl::OkStatus();
   });
-  if (result.outcome == v1::SUCCEEDED) return status;
+  if (result.outcome == v1::ModelEnded::SUCCEEDED) return status;
   return absl::InternalError(result.failure.message());
 }
 

@@ -12,7 +12,7 @@ namespace lanista {
 
 // How guarded code ended.
 struct GuardResult {
-  v1::Outcome outcome = v1::SUCCEEDED;
+  v1::ModelEnded::Outcome outcome = v1::ModelEnded::SUCCEEDED;
   // Set where outcome is FAILED or UNMERGED.
   v1::Failure failure;
 };

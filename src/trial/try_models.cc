@@ -45,7 +45,7 @@ std::optional<std::vector<int64_t>> InputShape(const runtime::GraphModule& modul
   const v1::Graph& graph = graph::RootGraph(module.graph());
   if (graph.inputs_size() != 1) return std::nullopt;
   const v1::ValueType& type = graph.inputs(0).type();
-  if (type.kind() != v1::TENSOR || !type.has_shape()) return std::nullopt;
+  if (type.kind() != v1::ValueType::TENSOR || !type.has_shape()) return std::nullopt;
   std::vector<int64_t> shape;
   for (const int64_t dim : type.shape().dims()) shape.push_back(dim < 0 ? 2 : dim);
   return shape;

@@ -28,8 +28,8 @@ v1::TrialEvent Replacement(const v1::TrialEvent& event, const absl::Status& prob
     model.set_attempt(event.model().attempt());
     model.set_sequence(event.model().sequence());
     *model.mutable_time() = event.model().time();
-    model.mutable_ended()->set_outcome(v1::FAILED);
-    model.mutable_ended()->mutable_failure()->set_reason(v1::EXCEPTION);
+    model.mutable_ended()->set_outcome(v1::ModelEnded::FAILED);
+    model.mutable_ended()->mutable_failure()->set_reason(v1::Failure::EXCEPTION);
     model.mutable_ended()->mutable_failure()->set_message(error.message());
     model.mutable_ended()->set_models_memory(event.model().ended().models_memory());
   } else {

@@ -75,9 +75,9 @@ std::vector<std::string> ChildEnvironment(const v1::Device& device) {
   }
   // GPUs are numbered as the driver numbers them.
   values["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
-  if (device.kind() == v1::GPU && !device.uuid().empty()) values["CUDA_VISIBLE_DEVICES"] = device.uuid();
+  if (device.kind() == v1::DeviceKind::GPU && !device.uuid().empty()) values["CUDA_VISIBLE_DEVICES"] = device.uuid();
   // With `deterministic`, LibTorch refuses all matrix products of a process that was started without it.
-  if (device.kind() == v1::GPU && std::getenv("CUBLAS_WORKSPACE_CONFIG") == nullptr) {
+  if (device.kind() == v1::DeviceKind::GPU && std::getenv("CUBLAS_WORKSPACE_CONFIG") == nullptr) {
     values["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8";
   }
   std::vector<std::string> environment;

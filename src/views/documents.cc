@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
 #include "src/base/metric_names.h"
 #include "src/base/status.h"
@@ -31,10 +32,10 @@ Json TimeJson(const std::optional<absl::Time>& time) { return time.has_value() ?
 
 Json FailureJson(const v1::Failure& failure) {
   Json json;
-  json["reason"] = v1::FailureReason_Name(failure.reason());
+  json["reason"] = v1::Failure::Reason_Name(failure.reason());
   json["message"] = failure.message();
   json["signal"] = failure.signal() != 0 ? Json(failure.signal()) : Json();
-  json["exit_status"] = failure.reason() == v1::EXIT ? Json(failure.exit_status()) : Json();
+  json["exit_status"] = failure.reason() == v1::Failure::EXIT ? Json(failure.exit_status()) : Json();
   return json;
 }
 
@@ -55,7 +56,7 @@ Json ObjectivesJson(const Goals& goals) {
   for (const Goal& goal : goals.objectives()) {
     Json objective;
     objective["metric"] = goal.metric;
-    objective["goal"] = v1::Objective_Name(goal.objective);
+    objective["goal"] = v1::ObjectiveConfig::Goal_Name(goal.objective);
     objectives.push_back(std::move(objective));
   }
   return objectives;
@@ -104,8 +105,8 @@ absl::StatusOr<Json> NearestJson(const JournalReader& reader, const Goals& goals
   Json nearest;
   LANISTA_RETURN_IF_ERROR(reader.VisitModels([&](const ModelRecord& model) {
     if (!model.outcome.has_value()) return absl::OkStatus();
-    const v1::Outcome outcome = model.outcome->outcome();
-    if (outcome != v1::SUCCEEDED && outcome != v1::INFEASIBLE) return absl::OkStatus();
+    const v1::ModelEnded::Outcome outcome = model.outcome->outcome();
+    if (outcome != v1::ModelEnded::SUCCEEDED && outcome != v1::ModelEnded::INFEASIBLE) return absl::OkStatus();
     const double violation = goals.Violation(model.outcome->metrics());
     if (violation == 0 || (!nearest.is_null() && nearest["violation"].get<double>() <= violation)) {
       return absl::OkStatus();
@@ -141,7 +142,7 @@ absl::StatusOr<Json> FailuresJson(const JournalReader& reader) {
   Json failures = Json::array();
   for (const Group* group : sorted) {
     Json entry;
-    entry["reason"] = v1::FailureReason_Name(group->failure.reason());
+    entry["reason"] = v1::Failure::Reason_Name(group->failure.reason());
     entry["message"] = group->failure.message();
     entry["signal"] = group->failure.signal() != 0 ? Json(group->failure.signal()) : Json();
     entry["count"] = group->count;
@@ -171,10 +172,11 @@ Json AttemptJson(const AttemptRecord& attempt, const std::vector<int>& members) 
   }
   json["alone_because"] = attempt.alone_because.empty() ? Json() : Json(attempt.alone_because);
   json["models_memory"] = attempt.end.models_memory() > 0 ? Json(attempt.end.models_memory()) : Json();
-  json["outcome"] = attempt.ended.has_value() ? Json(v1::Outcome_Name(attempt.end.outcome())) : Json();
+  json["outcome"] = attempt.ended.has_value() ? Json(v1::ModelEnded::Outcome_Name(attempt.end.outcome())) : Json();
   json["failure"] = attempt.end.has_failure() ? FailureJson(attempt.end.failure()) : Json();
-  const v1::LostCause cause = attempt.end.lost_cause();
-  json["lost_cause"] = cause == v1::LOST_CAUSE_UNSPECIFIED ? Json() : Json(v1::LostCause_Name(cause));
+  const v1::ModelEnded::LostCause cause = attempt.end.lost_cause();
+  json["lost_cause"] =
+      cause == v1::ModelEnded::LOST_CAUSE_UNSPECIFIED ? Json() : Json(v1::ModelEnded::LostCause_Name(cause));
   json["resumed_steps"] = attempt.resumed_steps;
   return json;
 }
@@ -191,7 +193,7 @@ Json ChoiceJson(const v1::Choice& choice) {
     conditions.push_back(terms);
   }
   return {{"label", choice.label()},
-          {"kind", absl::AsciiStrToLower(v1::ChoiceKind_Name(choice.kind()))},
+          {"kind", absl::AsciiStrToLower(v1::Choice::Kind_Name(choice.kind()))},
           {"candidates", candidates},
           {"n_chosen", choice.n_chosen()},
           {"active_if", conditions}};

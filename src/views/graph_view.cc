@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/graph/built_in.h"
@@ -144,7 +145,7 @@ class RowLister {
         row.type = "InputChoice";
         row.label = node.input_choice().label();
         row.attributes["n_chosen"] = node.input_choice().n_chosen();
-        row.attributes["reduction"] = v1::Reduction_Name(node.input_choice().reduction());
+        row.attributes["reduction"] = v1::InputChoiceNode::Reduction_Name(node.input_choice().reduction());
         break;
       case v1::Node::kRepeat:
         row.type = "Repeat";

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "protos/graph.pb.h"
 #include "src/graph/op_schema.h"
 #include "src/views/text_table.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/views/documents.h"
@@ -25,15 +26,16 @@ Json Known(int64_t bytes) { return bytes > 0 ? Json(bytes) : Json(); }
 // Why the model of an attempt ran again.
 std::string WhyAgain(const AttemptRecord& attempt) {
   if (attempt.end.has_failure()) return attempt.end.failure().message();
-  if (attempt.end.outcome() == v1::LOST) return absl::StrCat("lost: ", v1::LostCause_Name(attempt.end.lost_cause()));
-  return v1::Outcome_Name(attempt.end.outcome());
+  if (attempt.end.outcome() == v1::ModelEnded::LOST)
+    return absl::StrCat("lost: ", v1::ModelEnded::LostCause_Name(attempt.end.lost_cause()));
+  return v1::ModelEnded::Outcome_Name(attempt.end.outcome());
 }
 
 Json MemberJson(const AttemptRecord& attempt, const AttemptRecord* next) {
   Json json;
   json["model"] = attempt.model;
   json["attempt"] = attempt.attempt;
-  json["outcome"] = attempt.ended.has_value() ? Json(v1::Outcome_Name(attempt.end.outcome())) : Json();
+  json["outcome"] = attempt.ended.has_value() ? Json(v1::ModelEnded::Outcome_Name(attempt.end.outcome())) : Json();
   json["again"] = Json();
   if (next != nullptr) {
     json["again"] = {{"attempt", next->attempt}, {"trial", next->trial}, {"because", WhyAgain(attempt)}};

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "nlohmann/json.hpp"
 
 namespace lanista {
 namespace {
@@ -42,7 +43,7 @@ Json NodesDocument(const v1::NodeList& list, const std::string& program) {
     }
     nodes.push_back(
         {{"name", node.name()},
-         {"state", v1::NodeCondition_Name(node.condition())},
+         {"state", v1::NodeStatus::Condition_Name(node.condition())},
          {"devices", node.devices()},
          {"busy", node.busy()},
          {"trials", trials},

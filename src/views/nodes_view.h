@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "protos/node.pb.h"
 #include "src/views/documents.h"
 #include "src/views/text_table.h"

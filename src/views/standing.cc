@@ -8,14 +8,6 @@
 #include "src/base/status.h"
 
 namespace lanista {
-namespace {
-
-// The word for people: without the prefix that C++ enums need.
-std::string StateName(v1::ExperimentState state) {
-  return state == v1::EXPERIMENT_FAILED ? "FAILED" : v1::ExperimentState_Name(state);
-}
-
-}  // namespace
 
 double Seconds(absl::Duration duration) {
   return static_cast<double>(absl::ToInt64Milliseconds(std::max(duration, absl::ZeroDuration()))) / 1000.0;
@@ -24,7 +16,7 @@ double Seconds(absl::Duration duration) {
 absl::StatusOr<Standing> StandingOf(const JournalReader& reader, absl::Time now) {
   Standing standing;
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
-  standing.status = StateName(state.change.state());
+  standing.status = v1::ExperimentState::State_Name(state.change.state());
   standing.reason = state.change.reason();
   absl::Time until = std::min(now, absl::Now());
   if (IsFinal(state.change.state())) {
@@ -38,13 +30,15 @@ absl::StatusOr<Standing> StandingOf(const JournalReader& reader, absl::Time now)
   }
   // Before a resume nothing ran.
   LANISTA_ASSIGN_OR_RETURN(const absl::Duration away,
-                           reader.TimeIn({v1::DONE, v1::STOPPED, v1::EXPERIMENT_FAILED, v1::INTERRUPTED}, until));
+                           reader.TimeIn({v1::ExperimentState::DONE, v1::ExperimentState::STOPPED,
+                                          v1::ExperimentState::FAILED, v1::ExperimentState::INTERRUPTED},
+                                         until));
   standing.seconds = Seconds(until - reader.created() - away);
   return standing;
 }
 
 std::string ModelStatus(const std::optional<v1::ModelOutcome>& outcome, bool started, bool interrupted) {
-  if (outcome.has_value()) return v1::Outcome_Name(outcome->outcome());
+  if (outcome.has_value()) return v1::ModelEnded::Outcome_Name(outcome->outcome());
   if (interrupted) return "INTERRUPTED";
   return started ? "RUNNING" : "QUEUED";
 }

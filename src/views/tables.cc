@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
 #include "src/base/json_line.h"
 #include "src/base/metric_names.h"

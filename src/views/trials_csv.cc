@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
 #include "src/base/metric_names.h"
 #include "src/base/status.h"

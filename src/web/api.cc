@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
+#include "nlohmann/json.hpp"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 #include "src/base/version.h"

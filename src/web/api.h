@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "src/service/experiments.h"
 #include "src/web/event_streams.h"
 #include "src/web/router.h"

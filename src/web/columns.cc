@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
 #include "src/goals/ranking.h"
 
 namespace lanista {
@@ -24,8 +26,18 @@ Json NumberJson(double value) {
   return value;
 }
 
-Json MillisJson(const std::optional<absl::Time>& time) {
-  return time.has_value() ? Json(absl::ToUnixMillis(*time)) : Json();
+// Milliseconds from `begin`, which is so many since 1970, to a time.
+Json MillisJson(const std::optional<absl::Time>& time, int64_t begin = 0) {
+  return time.has_value() ? Json(absl::ToUnixMillis(*time) - begin) : Json();
+}
+
+// An entry that all models have stands alone: without the list, and once. Entries that are lists stay in theirs.
+Json Column(Json entries) {
+  if (entries.empty() || entries.front().is_array()) return entries;
+  const auto is_first = [&entries](const Json& entry) { return entry == entries.front(); };
+  if (!std::all_of(entries.begin(), entries.end(), is_first)) return entries;
+  Json entry = std::move(entries.front());
+  return entry;
 }
 
 // Words by number, in the order in which they come.
@@ -78,7 +90,7 @@ Json ChoicesJson(const ExperimentTable& table) {
     choices.push_back({{"label", choice.label},
                        {"kind", choice.kind},
                        {"candidates", std::move(candidates)},
-                       {"chosen", std::move(chosen)}});
+                       {"chosen", Column(std::move(chosen))}});
   }
   return choices;
 }
@@ -103,14 +115,20 @@ Json MetricsJson(const ExperimentTable& table) {
       }
       values.push_back(std::move(value));
     }
-    metrics[name] = std::move(values);
+    metrics[name] = Column(std::move(values));
   }
   return metrics;
 }
 
 // Lists of a document, in this order.
-void AddLists(std::initializer_list<std::pair<const char*, Json*>> lists, Json* document) {
+using Lists = std::initializer_list<std::pair<const char*, Json*>>;
+
+void AddLists(Lists lists, Json* document) {
   for (const auto& [name, list] : lists) (*document)[name] = std::move(*list);
+}
+
+void AddColumns(Lists lists, Json* document) {
+  for (const auto& [name, list] : lists) (*document)[name] = Column(std::move(*list));
 }
 
 }  // namespace
@@ -123,7 +141,8 @@ Json ColumnsDocument(const ExperimentTable& table) {
   document["started"] = MillisJson(table.started());
   document["objectives"] = Json::array();
   for (const Goal& goal : table.goals().objectives()) {
-    document["objectives"].push_back({{"metric", goal.metric}, {"goal", v1::Objective_Name(goal.objective)}});
+    document["objectives"].push_back(
+        {{"metric", goal.metric}, {"goal", v1::ObjectiveConfig::Goal_Name(goal.objective)}});
   }
   Json ids = Json::array(), status_of = Json::array(), start = Json::array(), end = Json::array(),
        begun = Json::array(), attempts = Json::array(), steps = Json::array(), latest = Json::array(),
@@ -132,14 +151,17 @@ Json ColumnsDocument(const ExperimentTable& table) {
   Words statuses;
   std::map<std::pair<std::string, std::string>, size_t> known_failures;
   const std::map<int, int> fronts = FrontsOf(table);
+  const int64_t experiment_start = table.started().has_value() ? absl::ToUnixMillis(*table.started()) : 0;
   for (const TableModel& model : table.models()) {
     ids.push_back(model.model);
     status_of.push_back(
         statuses.NumberOf(ModelStatus(model.outcome, model.shown.started(), table.standing().interrupted)));
     const AttemptRecord* const shown = model.shown_attempt();
-    start.push_back(shown == nullptr ? Json() : MillisJson(shown->started));
-    end.push_back(shown == nullptr ? Json() : MillisJson(shown->ended));
-    begun.push_back(MillisJson(model.begun()));
+    const bool has_start = shown != nullptr && shown->started.has_value();
+    const int64_t attempt_start = has_start ? absl::ToUnixMillis(*shown->started) : experiment_start;
+    start.push_back(has_start ? Json(attempt_start - experiment_start) : Json());
+    end.push_back(shown == nullptr ? Json() : MillisJson(shown->ended, attempt_start));
+    begun.push_back(MillisJson(model.begun(), attempt_start));
     attempts.push_back(model.attempts.size());
     steps.push_back(model.steps.size());
     const bool has_default = HasMetrics(model) && model.outcome->metrics().values().count("default") > 0;
@@ -154,29 +176,26 @@ Json ColumnsDocument(const ExperimentTable& table) {
       continue;
     }
     const v1::Failure& failure = model.outcome->failure();
-    const std::string reason = v1::FailureReason_Name(failure.reason());
+    const std::string reason = v1::Failure::Reason_Name(failure.reason());
     const auto [place, is_new] = known_failures.try_emplace({reason, failure.message()}, failures.size());
     if (is_new) failures.push_back({{"reason", reason}, {"message", failure.message()}});
     failure_of.push_back(place->second);
   }
-  AddLists({{"model", &ids}}, &document);
+  document["model"] = std::move(ids);
   document["statuses"] = statuses.words();
-  AddLists({{"status_of", &status_of},
-            {"start", &start},
-            {"end", &end},
-            {"begun", &begun},
-            {"attempts", &attempts},
-            {"steps", &steps}},
-           &document);
+  AddColumns({{"status_of", &status_of},
+              {"start", &start},
+              {"end", &end},
+              {"begun", &begun},
+              {"attempts", &attempts},
+              {"steps", &steps}},
+             &document);
   document["choices"] = ChoicesJson(table);
   document["metrics"] = MetricsJson(table);
-  AddLists({{"latest", &latest},
-            {"violation", &violation},
-            {"front", &front},
-            {"stopped_step", &stopped},
-            {"failures", &failures},
-            {"failure_of", &failure_of}},
-           &document);
+  AddColumns({{"latest", &latest}, {"violation", &violation}, {"front", &front}, {"stopped_step", &stopped}},
+             &document);
+  document["failures"] = std::move(failures);
+  AddColumns({{"failure_of", &failure_of}}, &document);
   return document;
 }
 
@@ -193,7 +212,7 @@ Json AttemptsDocument(const ExperimentTable& table) {
       device.push_back(attempt.started.has_value() ? Json(devices.NumberOf(name)) : Json());
       start.push_back(MillisJson(attempt.started));
       end.push_back(MillisJson(attempt.ended));
-      outcome.push_back(attempt.ended.has_value() ? Json(v1::Outcome_Name(attempt.end.outcome())) : Json());
+      outcome.push_back(attempt.ended.has_value() ? Json(v1::ModelEnded::Outcome_Name(attempt.end.outcome())) : Json());
     }
   }
   Json document;

@@ -109,7 +109,8 @@ absl::StatusOr<std::unique_ptr<ExperimentWatch>> EventStreams::Watch(const std::
   return experiments_.Watch(request, [wakes = wakes_, id] {
     {
       const std::lock_guard<std::mutex> lock(wakes->mutex);
-      wakes->woken.insert(id);
+      // Most facts come while others wait to be read.
+      if (!wakes->woken.insert(id).second) return;
     }
     wakes->changed.notify_one();
   });
@@ -189,7 +190,7 @@ bool EventStreams::ServeJoined(const std::string& id, Feed* feed) {
       feed->watch = nullptr;
       return false;
     }
-    if (batch->events.empty()) return false;
+    if (!batch->more) return false;
   }
   return true;
 }

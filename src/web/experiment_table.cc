@@ -41,7 +41,7 @@ absl::Status ExperimentTable::Update(const JournalReader& reader) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
   started_.reset();
   for (const StateRecord& state : states) {
-    if (state.change.state() == v1::RUNNING && !started_.has_value()) started_ = state.time;
+    if (state.change.state() == v1::ExperimentState::RUNNING && !started_.has_value()) started_ = state.time;
   }
   if (!has_space_) LANISTA_RETURN_IF_ERROR(AddSpace(reader));
 
@@ -61,7 +61,7 @@ absl::Status ExperimentTable::AddSpace(const JournalReader& reader) {
   if (!space.has_value()) return absl::OkStatus();
   has_space_ = true;
   for (const v1::Choice& choice : space->choices()) {
-    const size_t number = ChoiceNumber(choice.label(), absl::AsciiStrToLower(v1::ChoiceKind_Name(choice.kind())));
+    const size_t number = ChoiceNumber(choice.label(), absl::AsciiStrToLower(v1::Choice::Kind_Name(choice.kind())));
     for (const v1::Value& candidate : choice.candidates()) CandidateNumber(number, ValueToText(candidate));
   }
   return absl::OkStatus();

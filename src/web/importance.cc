@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "nlohmann/json.hpp"
+
 namespace lanista {
 namespace {
 
@@ -68,14 +70,14 @@ std::vector<std::optional<double>> ChoiceImportance(const std::vector<ChosenCand
 }
 
 Json ImportanceDocument(const ExperimentTable& table, absl::string_view metric, double top) {
-  v1::Objective objective = v1::MAXIMIZE;
+  v1::ObjectiveConfig::Goal objective = v1::ObjectiveConfig::MAXIMIZE;
   for (const Goal& goal : table.goals().objectives()) {
     if (goal.metric == metric) objective = goal.objective;
   }
   std::vector<const TableModel*> models;
   std::vector<double> values;
   for (const TableModel& model : table.models()) {
-    if (!model.outcome.has_value() || model.outcome->outcome() != v1::SUCCEEDED) continue;
+    if (!model.outcome.has_value() || model.outcome->outcome() != v1::ModelEnded::SUCCEEDED) continue;
     const auto found = model.outcome->metrics().values().find(std::string(metric));
     if (found == model.outcome->metrics().values().end() || !std::isfinite(found->second)) continue;
     models.push_back(&model);

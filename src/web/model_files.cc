@@ -51,10 +51,11 @@ absl::StatusOr<std::vector<ModelFile>> ListModelFiles(const ExperimentPlace& pla
   // The stream owns the descriptor that it is made of.
   const std::unique_ptr<DIR, CloseFolder> entries(fdopendir(fcntl(at->get(), F_DUPFD_CLOEXEC, 0)));
   if (entries == nullptr) return lanista::ErrnoToStatus(errno, folder);
+  JournalFiles journals(place.folder);
   while (const dirent* const entry = readdir(entries.get())) {
     struct stat status = {};
     if (fstatat(at->get(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) continue;
-    if (IsJournalFile(status, place.folder)) continue;
+    if (journals.Have(status)) continue;
     files.push_back({entry->d_name, static_cast<uint64_t>(status.st_size)});
     if (files.size() >= kMaxFiles) break;
   }

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 #include "src/base/open_beneath.h"
 #include "src/base/status.h"

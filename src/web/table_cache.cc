@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/views/documents.h"

@@ -62,7 +62,7 @@ class TableCache {
   // How far a journal was when something was made from it.
   struct Stamp {
     int64_t number = 0;
-    v1::ExperimentState state = v1::EXPERIMENT_STATE_UNSPECIFIED;
+    v1::ExperimentState::State state = v1::ExperimentState::STATE_UNSPECIFIED;
     absl::Time state_time;
     bool held = false;
     Clock::time_point looked;

@@ -34,37 +34,33 @@ TEST_F(DevicePoolTest, AnIdleDeviceIsOneWithAWorkerThatIsNotHeld) {
   EXPECT_FALSE(pool_.AnyIdle());
   SetIdle(slot);
   EXPECT_TRUE(pool_.AnyIdle());
-  v1::HoldNode hold;
-  hold.set_node("n");
-  hold.set_hold(true);
-  EXPECT_TRUE(pool_.Hold(hold));
+  EXPECT_TRUE(Hold("n", /*leaving=*/false));
   EXPECT_FALSE(pool_.AnyIdle());
-  hold.set_hold(false);
-  pool_.Hold(hold);
+  EXPECT_TRUE(Release("n"));
   EXPECT_TRUE(pool_.AnyIdle());
-  slot.worker = nullptr;
-  pool_.Update(slot);
+  pool_.WorkerDown(slot);
   EXPECT_FALSE(pool_.AnyIdle());
-  hold.set_node("m");
-  EXPECT_FALSE(pool_.Hold(hold)) << "there is no such node";
+  pool_.SetWorker(slot, MakeWorker());
+  EXPECT_FALSE(pool_.AnyIdle()) << "its next worker is not ready";
+  SetIdle(slot);
+  EXPECT_TRUE(pool_.AnyIdle());
+  pool_.Occupy(slot);
+  EXPECT_FALSE(pool_.AnyIdle());
+  EXPECT_FALSE(Hold("m", /*leaving=*/false)) << "there is no such node";
 }
 
 TEST_F(DevicePoolTest, DevicesThatMayNeverTakeATrialDoNotCount) {
   Slot& failing = AddGpu("n");
   AddGpu("m");
   EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 2u);
-  failing.worker = nullptr;
-  failing.downs = DevicePool::kMaxFirstWorkers - 1;
-  pool_.Update(failing);
-  EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 2u) << "it may come back";
-  failing.downs = DevicePool::kMaxFirstWorkers;
-  pool_.Update(failing);
+  for (int downs = 1; downs < DevicePool::kMaxFirstWorkers; ++downs) {
+    pool_.WorkerDown(failing);
+    EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 2u) << "it may come back";
+    pool_.SetWorker(failing, MakeWorker());
+  }
+  pool_.WorkerDown(failing);
   EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 1u);
-  v1::HoldNode drained;
-  drained.set_node("m");
-  drained.set_hold(true);
-  drained.set_leaving(true);
-  pool_.Hold(drained);
+  Hold("m", /*leaving=*/true);
   EXPECT_TRUE(pool_.MemoriesOf("", {}, {}).empty());
 }
 
@@ -75,12 +71,12 @@ TEST_F(DevicePoolTest, OnlySoManyProcessesStartOnThisMachine) {
   SetIdle(other, /*warm=*/false);
   const DevicePool::Kind& kind = *other.kind;
   EXPECT_EQ(pool_.Idle(kind), &other);
-  pool_.SetStarting(cold, true);
+  pool_.Occupy(cold);
   EXPECT_FALSE(pool_.may_start());
   EXPECT_EQ(pool_.Idle(kind), nullptr);
   SetIdle(other, /*warm=*/true);
   EXPECT_EQ(pool_.Idle(kind), &other) << "its process is up";
-  pool_.SetStarting(cold, false);
+  pool_.ProcessUp(cold);
   EXPECT_TRUE(pool_.may_start());
 }
 
@@ -111,8 +107,7 @@ TEST_F(DevicePoolTest, SaysWhenItHasChanged) {
   changes_ = 0;
   SetIdle(slot);
   EXPECT_EQ(changes_, 0) << "what a device does now changes no share";
-  slot.held = true;
-  pool_.Update(slot);
+  Hold("n", /*leaving=*/false);
   EXPECT_EQ(changes_, 1);
   pool_.GiveUp(slot);
   EXPECT_EQ(changes_, 2);

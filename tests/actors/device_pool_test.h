@@ -28,30 +28,39 @@ class DevicePoolTest : public ActorTest {
   // A device of that node ("": of this machine), with a worker.
   Slot& AddGpu(const std::string& node, int64_t memory = kGiB, const DataNames& data = {}) {
     v1::Device device;
-    device.set_kind(v1::GPU);
+    device.set_kind(v1::DeviceKind::GPU);
     device.set_node(node);
     device.set_memory(memory);
     Slot& slot = pool_.Add(device, node.empty(), data, {});
-    slot.worker = MakeWorker();
-    pool_.List(slot);
+    pool_.SetWorker(slot, MakeWorker());
     return slot;
   }
 
   // A place for preparing work, with a worker.
   Slot& AddPlace(const std::string& node) {
     v1::Device device;
-    device.set_kind(v1::CPU);
+    device.set_kind(v1::DeviceKind::CPU);
     device.set_node(node);
     device.set_prepares(true);
     Slot& slot = pool_.Add(device, node.empty(), {}, {});
-    slot.worker = MakeWorker();
+    pool_.SetWorker(slot, MakeWorker());
     return slot;
   }
 
-  void SetIdle(Slot& slot, bool warm = true) {
-    slot.idle = true;
-    slot.warm = warm;
-    pool_.Update(slot);
+  void SetIdle(Slot& slot, bool warm = true) { pool_.WorkerReady(slot, warm); }
+
+  // The node gets no more work; `leaving`: it drains.
+  bool Hold(const std::string& node, bool leaving) {
+    v1::HoldNode hold;
+    hold.set_node(node);
+    hold.set_hold(true);
+    hold.set_leaving(leaving);
+    return pool_.Hold(hold);
+  }
+  bool Release(const std::string& node) {
+    v1::HoldNode hold;
+    hold.set_node(node);
+    return pool_.Hold(hold);
   }
 
   int changes_ = 0;

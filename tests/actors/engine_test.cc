@@ -103,12 +103,12 @@ class EngineTest : public ActorTest {
     options.trial_template.set_experiment("e");
     options.trial_template.set_program("P");
     options.trial_template.set_priority(7);
-    options.trial_template.mutable_requirements()->set_device_kind(v1::GPU);
+    options.trial_template.mutable_requirements()->set_device_kind(v1::DeviceKind::GPU);
     options.folder = "folder";
     options.share.set_trials(2);
     v1::Choice& width = *options.space.add_choices();
     width.set_label("width");
-    width.set_kind(v1::VALUE_CHOICE);
+    width.set_kind(v1::Choice::VALUE_CHOICE);
     width.add_candidates()->set_i(8);
     options.planner = planner_;
     options_ = options;
@@ -147,9 +147,9 @@ class EngineTest : public ActorTest {
   }
 
   // The attempt that trial `index` (from 0) makes, at its model `member`, ends so.
-  void End(size_t index, v1::Outcome outcome, const std::string& message = "", int member = 0) {
+  void End(size_t index, v1::ModelEnded::Outcome outcome, const std::string& message = "", int member = 0) {
     v1::Failure failure;
-    if (!message.empty()) failure.set_reason(v1::EXCEPTION);
+    if (!message.empty()) failure.set_reason(v1::Failure::EXCEPTION);
     failure.set_message(message);
     caf::anon_send(engine_, EndedEvent(queued_[index], queued_[index].models(member), 1, outcome, failure));
     Run();
@@ -180,12 +180,12 @@ class EngineTest : public ActorTest {
 
 TEST_F(EngineTest, TellsHowATrialProcesssSpaceDiffers) {
   RunModels(1);
-  v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(0), 1, v1::FAILED, v1::Failure());
-  event.mutable_ended()->mutable_failure()->set_reason(v1::SPACE_MISMATCH);
+  v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(0), 1, v1::ModelEnded::FAILED, v1::Failure());
+  event.mutable_ended()->mutable_failure()->set_reason(v1::Failure::SPACE_MISMATCH);
   event.mutable_ended()->mutable_failure()->set_message("another space");
   v1::Choice& depth = *event.mutable_ended()->mutable_actual_space()->add_choices();
   depth.set_label("depth");
-  depth.set_kind(v1::VALUE_CHOICE);
+  depth.set_kind(v1::Choice::VALUE_CHOICE);
   depth.add_candidates()->set_i(2);
   caf::anon_send(engine_, event);
   Run();
@@ -208,10 +208,10 @@ TEST_F(EngineTest, EachModelBecomesATrialWithFilesOfItsOwn) {
 
 TEST_F(EngineTest, AnEndDecidesOnce) {
   RunModels(1);
-  End(0, v1::FAILED, "boom");
-  End(0, v1::SUCCEEDED);
+  End(0, v1::ModelEnded::FAILED, "boom");
+  End(0, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(outcomes_.size(), 1u);
-  EXPECT_EQ(outcomes_[0].outcome(), v1::FAILED);
+  EXPECT_EQ(outcomes_[0].outcome(), v1::ModelEnded::FAILED);
   EXPECT_EQ(outcomes_[0].failure().message(), "boom");
   EXPECT_EQ(outcomes_[0].attempt(), 1);
   EXPECT_EQ(events_.size(), 2u) << "both are recorded";
@@ -219,26 +219,26 @@ TEST_F(EngineTest, AnEndDecidesOnce) {
 
 TEST_F(EngineTest, ALostAttemptIsMadeAgainBeforeNewWork) {
   RunModels(1);
-  End(0, v1::LOST);
+  End(0, v1::ModelEnded::LOST);
   ASSERT_EQ(queued_.size(), 2u);
   EXPECT_TRUE(queued_[1].retry());
   EXPECT_EQ(queued_[1].trial(), 2);
   EXPECT_EQ(queued_[1].models(0).attempt(), 2);
   EXPECT_TRUE(outcomes_.empty());
 
-  End(0, v1::SUCCEEDED);
+  End(0, v1::ModelEnded::SUCCEEDED);
   EXPECT_TRUE(outcomes_.empty()) << "an event of the lost attempt decides nothing";
-  End(1, v1::SUCCEEDED);
+  End(1, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(outcomes_.size(), 1u);
   EXPECT_EQ(outcomes_[0].attempt(), 2);
 }
 
 TEST_F(EngineTest, AModelThatIsLostAgainAndAgainHasFailed) {
   RunModels(1);
-  for (size_t attempt = 0; attempt < 3; ++attempt) End(attempt, v1::LOST, "the worker went down");
+  for (size_t attempt = 0; attempt < 3; ++attempt) End(attempt, v1::ModelEnded::LOST, "the worker went down");
   EXPECT_EQ(queued_.size(), 3u);
   ASSERT_EQ(outcomes_.size(), 1u);
-  EXPECT_EQ(outcomes_[0].outcome(), v1::FAILED);
+  EXPECT_EQ(outcomes_[0].outcome(), v1::ModelEnded::FAILED);
   EXPECT_EQ(outcomes_[0].failure().message(), "the worker went down");
 }
 
@@ -246,15 +246,15 @@ TEST_F(EngineTest, NothingIsMadeAgainAfterACancel) {
   RunModels(1);
   Cancel();
   EXPECT_EQ(cancels_, 1);
-  End(0, v1::LOST);
+  End(0, v1::ModelEnded::LOST);
   ASSERT_EQ(outcomes_.size(), 1u);
-  EXPECT_EQ(outcomes_[0].outcome(), v1::CANCELED);
+  EXPECT_EQ(outcomes_[0].outcome(), v1::ModelEnded::CANCELED);
 }
 
 TEST_F(EngineTest, NoMoreTrialsRunThanMay) {
   RunModels(4);
   ASSERT_EQ(queued_.size(), 2u);
-  End(0, v1::SUCCEEDED);
+  End(0, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(queued_.size(), 3u);
   EXPECT_EQ(queued_[2].models(0).model(), 3);
 }
@@ -262,12 +262,12 @@ TEST_F(EngineTest, NoMoreTrialsRunThanMay) {
 TEST_F(EngineTest, SaysWhyATrialHasOneModel) {
   RunModels(1);
   EXPECT_EQ(queued_[0].alone_because(), "no others came");
-  End(0, v1::SUCCEEDED);
+  End(0, v1::ModelEnded::SUCCEEDED);
 
   models_per_trial_ = 2;
   RunModels(2);
   EXPECT_EQ(queued_[1].alone_because(), "");
-  End(1, v1::UNMERGED);
+  End(1, v1::ModelEnded::UNMERGED);
   ASSERT_EQ(queued_.size(), 3u);
   EXPECT_EQ(queued_[2].alone_because(), "it runs again after merged trial 2");
 }
@@ -282,8 +282,8 @@ TEST_F(EngineTest, SaysWhatATrialWasMeantToShare) {
   EXPECT_EQ(plans_[1].work(0).models_size(), 2);
   EXPECT_EQ(plans_[1].work(1).models(0), 3);
   Stop(5);
-  End(0, v1::SUCCEEDED, "", 0);
-  End(0, v1::SUCCEEDED, "", 1);
+  End(0, v1::ModelEnded::SUCCEEDED, "", 0);
+  End(0, v1::ModelEnded::SUCCEEDED, "", 1);
   ASSERT_EQ(plans_.size(), 3u);
   ASSERT_EQ(plans_[2].work_size(), 1) << "what nobody does any more is gone";
   EXPECT_EQ(plans_[2].work(0).models_size(), 1);
@@ -292,15 +292,15 @@ TEST_F(EngineTest, SaysWhatATrialWasMeantToShare) {
 
 TEST_F(EngineTest, ALostTrialOfOneStillSaysWhyItIsAlone) {
   RunModels(1);
-  End(0, v1::LOST);
+  End(0, v1::ModelEnded::LOST);
   ASSERT_EQ(queued_.size(), 2u);
   EXPECT_EQ(queued_[1].alone_because(), "no others came");
 }
 
 TEST_F(EngineTest, AModelThatRunsAgainTellsNothingAboutMemory) {
   RunModels(1);
-  End(0, v1::LOST);
-  v1::ModelEvent event = EndedEvent(queued_[1], queued_[1].models(0), 1, v1::SUCCEEDED);
+  End(0, v1::ModelEnded::LOST);
+  v1::ModelEvent event = EndedEvent(queued_[1], queued_[1].models(0), 1, v1::ModelEnded::SUCCEEDED);
   event.mutable_ended()->set_models_memory(70);
   caf::anon_send(engine_, event);
   Run();
@@ -331,7 +331,7 @@ TEST_F(EngineTest, TrialsBeyondTheDevicesCouldNotStart) {
 
 TEST_F(EngineTest, AFailedTrialTellsNothingAboutMemory) {
   RunModels(1);
-  v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(0), 1, v1::FAILED);
+  v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(0), 1, v1::ModelEnded::FAILED);
   event.mutable_ended()->set_models_memory(70);
   caf::anon_send(engine_, event);
   Run();
@@ -343,9 +343,9 @@ TEST_F(EngineTest, ACrashOfAMergedTrialAfterACancelIsNobodysFailure) {
   models_per_trial_ = 2;
   RunModels(2);
   Cancel();
-  End(0, v1::FAILED, "signal 11");
+  End(0, v1::ModelEnded::FAILED, "signal 11");
   ASSERT_EQ(outcomes_.size(), 1u);
-  EXPECT_EQ(outcomes_[0].outcome(), v1::CANCELED);
+  EXPECT_EQ(outcomes_[0].outcome(), v1::ModelEnded::CANCELED);
   EXPECT_FALSE(outcomes_[0].has_failure());
 }
 
@@ -354,7 +354,7 @@ TEST_F(EngineTest, ThePlannerLearnsWhatATrialTookOfTheMemory) {
   RunModels(2);
   for (const int member : {0, 1}) {
     EXPECT_TRUE(planner_->observed.empty());
-    v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(member), 1, v1::SUCCEEDED);
+    v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(member), 1, v1::ModelEnded::SUCCEEDED);
     event.mutable_ended()->set_models_memory(70 - member);
     caf::anon_send(engine_, event);
     Run();
@@ -374,10 +374,10 @@ TEST_F(EngineTest, AModelThatFailsMergedRunsAgainAloneBeforeNewWork) {
   RunModels(6);
   ASSERT_EQ(queued_.size(), 2u);
   // As with on_bad_model: DROP, the other model goes on.
-  End(0, v1::FAILED, "boom", 1);
+  End(0, v1::ModelEnded::FAILED, "boom", 1);
   EXPECT_TRUE(outcomes_.empty());
   EXPECT_EQ(queued_.size(), 2u) << "both trials still run";
-  End(0, v1::SUCCEEDED, "", 0);
+  End(0, v1::ModelEnded::SUCCEEDED, "", 0);
   ASSERT_EQ(outcomes_.size(), 1u);
   EXPECT_EQ(outcomes_[0].model(), 1);
   ASSERT_EQ(queued_.size(), 3u);
@@ -385,9 +385,9 @@ TEST_F(EngineTest, AModelThatFailsMergedRunsAgainAloneBeforeNewWork) {
   EXPECT_EQ(queued_[2].models(0).model(), 2);
   EXPECT_EQ(queued_[2].models(0).attempt(), 2);
   EXPECT_TRUE(queued_[2].retry());
-  End(2, v1::FAILED, "boom");
+  End(2, v1::ModelEnded::FAILED, "boom");
   ASSERT_EQ(outcomes_.size(), 2u);
-  EXPECT_EQ(outcomes_[1].outcome(), v1::FAILED);
+  EXPECT_EQ(outcomes_[1].outcome(), v1::ModelEnded::FAILED);
   EXPECT_EQ(outcomes_[1].failure().message(), "boom");
   EXPECT_EQ(outcomes_[1].attempt(), 2);
 }
@@ -395,18 +395,18 @@ TEST_F(EngineTest, AModelThatFailsMergedRunsAgainAloneBeforeNewWork) {
 TEST_F(EngineTest, AllModelsOfAMergedTrialThatEndedRunAgainAlone) {
   models_per_trial_ = 3;
   RunModels(3);
-  End(0, v1::FAILED, "boom", 1);
-  End(0, v1::UNMERGED, "model 2 of the merged trial failed: boom", 0);
-  End(0, v1::UNMERGED, "model 2 of the merged trial failed: boom", 2);
+  End(0, v1::ModelEnded::FAILED, "boom", 1);
+  End(0, v1::ModelEnded::UNMERGED, "model 2 of the merged trial failed: boom", 0);
+  End(0, v1::ModelEnded::UNMERGED, "model 2 of the merged trial failed: boom", 2);
   EXPECT_TRUE(outcomes_.empty());
   ASSERT_EQ(queued_.size(), 3u) << "as many as may run";
-  End(1, v1::FAILED, "boom");
-  End(2, v1::SUCCEEDED);
+  End(1, v1::ModelEnded::FAILED, "boom");
+  End(2, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(queued_.size(), 4u);
-  End(3, v1::SUCCEEDED);
+  End(3, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(outcomes_.size(), 3u);
   for (const v1::ModelOutcome& outcome : outcomes_) {
-    EXPECT_EQ(outcome.outcome(), outcome.model() == 2 ? v1::FAILED : v1::SUCCEEDED);
+    EXPECT_EQ(outcome.outcome(), outcome.model() == 2 ? v1::ModelEnded::FAILED : v1::ModelEnded::SUCCEEDED);
     EXPECT_EQ(outcome.attempt(), 2);
   }
 }
@@ -416,9 +416,9 @@ TEST_F(EngineTest, ACancelEndsWhatWaitsForItsTurn) {
   Cancel();
   ASSERT_EQ(outcomes_.size(), 1u);
   EXPECT_EQ(outcomes_[0].model(), 3);
-  EXPECT_EQ(outcomes_[0].outcome(), v1::CANCELED);
-  End(0, v1::CANCELED);
-  End(1, v1::CANCELED);
+  EXPECT_EQ(outcomes_[0].outcome(), v1::ModelEnded::CANCELED);
+  End(0, v1::ModelEnded::CANCELED);
+  End(1, v1::ModelEnded::CANCELED);
   EXPECT_EQ(outcomes_.size(), 3u);
   EXPECT_EQ(queued_.size(), 2u);
 }
@@ -437,7 +437,7 @@ TEST_F(EngineTest, AStopGoesToTheTrialThatRunsTheModel) {
   RunModels(4);
   Stop(3);
   EXPECT_EQ(stopped_, (std::vector<std::pair<int, int>>{{2, 3}}));
-  End(1, v1::STOPPED_EARLY, "", 0);
+  End(1, v1::ModelEnded::STOPPED_EARLY, "", 0);
   Stop(3);
   Stop(77);
   EXPECT_EQ(stopped_.size(), 1u) << "it has ended, and there is no other";
@@ -446,7 +446,7 @@ TEST_F(EngineTest, AStopGoesToTheTrialThatRunsTheModel) {
 TEST_F(EngineTest, AStoppedModelThatWaitsForATrialGetsNone) {
   RunModels(4);
   Stop(3);
-  End(0, v1::SUCCEEDED);
+  End(0, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(queued_.size(), 3u);
   EXPECT_EQ(queued_[2].models(0).model(), 4);
   EXPECT_TRUE(stopped_.empty());
@@ -457,8 +457,8 @@ TEST_F(EngineTest, AStoppedModelLeavesTheMergedTrialThatWaits) {
   models_per_trial_ = 2;
   RunModels(6);
   Stop(5);
-  End(0, v1::SUCCEEDED, "", 0);
-  End(0, v1::SUCCEEDED, "", 1);
+  End(0, v1::ModelEnded::SUCCEEDED, "", 0);
+  End(0, v1::ModelEnded::SUCCEEDED, "", 1);
   ASSERT_EQ(queued_.size(), 3u);
   ASSERT_EQ(queued_[2].models_size(), 1);
   EXPECT_EQ(queued_[2].models(0).model(), 6);
@@ -470,13 +470,13 @@ TEST_F(EngineTest, ARetryOfAStoppedModelIsDropped) {
   v1::RunAgain again;
   *again.mutable_model() = MakeModel(1, 2);
   caf::anon_send(engine_, again);
-  End(0, v1::STOPPED_EARLY);
+  End(0, v1::ModelEnded::STOPPED_EARLY);
   ASSERT_EQ(queued_.size(), 3u);
   EXPECT_EQ(queued_[2].models(0).attempt(), 2) << "before the new one";
   caf::anon_send(engine_, again);
   Stop(1);
   EXPECT_TRUE(stopped_.empty());
-  End(1, v1::SUCCEEDED);
+  End(1, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(queued_.size(), 4u);
   EXPECT_EQ(queued_[3].models(0).model(), 3);
 }
@@ -494,8 +494,8 @@ TEST_F(EngineTest, ModelsThatWereStoppedDoNotKeepThePlannerFromLearning) {
   models_per_trial_ = 2;
   RunModels(2);
   for (const int member : {0, 1}) {
-    v1::ModelEvent event =
-        EndedEvent(queued_[0], queued_[0].models(member), 1, member == 0 ? v1::STOPPED_EARLY : v1::SUCCEEDED);
+    v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(member), 1,
+                                      member == 0 ? v1::ModelEnded::STOPPED_EARLY : v1::ModelEnded::SUCCEEDED);
     event.mutable_ended()->set_models_memory(70);
     caf::anon_send(engine_, event);
   }
@@ -506,15 +506,17 @@ TEST_F(EngineTest, ModelsThatWereStoppedDoNotKeepThePlannerFromLearning) {
 TEST_F(EngineTest, TheServiceHearsWhenAllOfATrialIsInTheJournal) {
   models_per_trial_ = 2;
   RunModels(2);
-  End(0, v1::SUCCEEDED, "", 0);
+  End(0, v1::ModelEnded::SUCCEEDED, "", 0);
   const auto recorded = [&](int member) {
-    caf::anon_send(engine_, AcknowledgementOf(EndedEvent(queued_[0], queued_[0].models(member), 1, v1::SUCCEEDED)));
+    caf::anon_send(engine_,
+                   AcknowledgementOf(EndedEvent(queued_[0], queued_[0].models(member), 1, v1::ModelEnded::SUCCEEDED)));
     Run();
   };
   recorded(0);
   EXPECT_EQ(recorded_models_, std::vector<int>{1}) << "the trial runs";
-  End(0, v1::SUCCEEDED, "", 1);
-  v1::EventsRecorded step = AcknowledgementOf(EndedEvent(queued_[0], queued_[0].models(1), 0, v1::SUCCEEDED));
+  End(0, v1::ModelEnded::SUCCEEDED, "", 1);
+  v1::EventsRecorded step =
+      AcknowledgementOf(EndedEvent(queued_[0], queued_[0].models(1), 0, v1::ModelEnded::SUCCEEDED));
   caf::anon_send(engine_, step);
   Run();
   EXPECT_EQ(recorded_models_.size(), 1u) << "what came before the end says nothing of it";
@@ -549,7 +551,7 @@ TEST_F(EngineTest, TrialsThatNodesMayBringBackRunFromTheBeginningOn) {
   ASSERT_EQ(queued_.size(), 1u);
   EXPECT_EQ(queued_[0].trial(), 10);
   for (const v1::TrialModel& model : trial.spec().models()) {
-    caf::anon_send(engine_, EndedEvent(trial.spec(), model, 8, v1::SUCCEEDED));
+    caf::anon_send(engine_, EndedEvent(trial.spec(), model, 8, v1::ModelEnded::SUCCEEDED));
   }
   Run();
   EXPECT_EQ(queued_.size(), 2u) << "it has ended, and gives room";
@@ -566,7 +568,7 @@ TEST_F(EngineTest, OnlyTrialsThatRunHearWhatIsRecorded) {
   }
   Run();
   EXPECT_EQ(recorded_, std::vector<int>{1});
-  End(0, v1::SUCCEEDED);
+  End(0, v1::ModelEnded::SUCCEEDED);
   recorded.set_trial(1);
   caf::anon_send(engine_, recorded);
   Run();
@@ -581,9 +583,9 @@ TEST_F(EngineTest, TheShareOfTheDevicesIsHowManyTrialsRun) {
   EXPECT_EQ(shares_, std::vector<int>{4}) << "the experiment may ask for more models now";
   EXPECT_EQ(planner_->device_memory, 77);
   Share(1);
-  for (size_t trial = 0; trial < 3; ++trial) End(trial, v1::SUCCEEDED);
+  for (size_t trial = 0; trial < 3; ++trial) End(trial, v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(queued_.size(), 4u) << "one still runs";
-  End(3, v1::SUCCEEDED);
+  End(3, v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(queued_.size(), 5u);
 }
 
@@ -607,10 +609,10 @@ TEST_F(EngineTest, SaysForHowManyTrialsItWantsDevices) {
   EXPECT_EQ(wanted_[0].experiment(), "e");
   EXPECT_EQ(wanted_[0].program(), "P");
   EXPECT_EQ(wanted_[0].priority(), 7);
-  EXPECT_EQ(wanted_[0].requirements().device_kind(), v1::GPU);
+  EXPECT_EQ(wanted_[0].requirements().device_kind(), v1::DeviceKind::GPU);
   EXPECT_FALSE(wanted_[0].has_most_trials());
   RunModels(3);
-  End(0, v1::SUCCEEDED);
+  End(0, v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(wanted_.size(), 1u) << "others may come";
   v1::RunModels nothing_more;
   nothing_more.set_last(true);
@@ -618,9 +620,9 @@ TEST_F(EngineTest, SaysForHowManyTrialsItWantsDevices) {
   Run();
   ASSERT_EQ(wanted_.size(), 2u);
   EXPECT_EQ(wanted_[1].most_trials(), 2);
-  End(1, v1::LOST);
+  End(1, v1::ModelEnded::LOST);
   EXPECT_EQ(wanted_.back().most_trials(), 2) << "it runs again";
-  End(2, v1::SUCCEEDED);
+  End(2, v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(wanted_.back().most_trials(), 1) << "the other devices are others'";
 }
 

@@ -43,12 +43,12 @@ TEST(ExpectedDevicesTest, OnlyThoseCountThatCouldRunTheTrials) {
 TEST(ExpectedDevicesTest, DevicesOfUnknownMemoryHaveWhatTheirLikesHad) {
   ExpectedDevices expected;
   v1::ExpectDevices gpus = Expect("a", 1);
-  gpus.set_device_kind(v1::GPU);
+  gpus.set_device_kind(v1::DeviceKind::GPU);
   v1::RequirementsConfig requirements;
   requirements.set_min_device_memory(16 * kGiB);
   EXPECT_TRUE(expected.MayMeet(gpus, requirements)) << "nobody knows";
   v1::Device device;
-  device.set_kind(v1::GPU);
+  device.set_kind(v1::DeviceKind::GPU);
   device.set_memory(8 * kGiB);
   expected.Joined(device, {});
   EXPECT_FALSE(expected.MayMeet(gpus, requirements));

@@ -12,7 +12,7 @@ namespace {
 class ExperimentEndTest : public ::testing::Test {
  protected:
   // The next model, with so many parameters, ends so at once.
-  void RunOne(v1::Outcome outcome, double params = 1) {
+  void RunOne(v1::ModelEnded::Outcome outcome, double params = 1) {
     ledger_->Create(v1::Sample());
     const int model = ledger_->models();
     v1::TrialQueued queued;
@@ -29,9 +29,9 @@ class ExperimentEndTest : public ::testing::Test {
     ended.set_outcome(outcome);
     auto& metrics = *ended.mutable_metrics()->mutable_values();
     metrics["params"] = params;
-    if (outcome == v1::SUCCEEDED) metrics["default"] = 0.5;
-    if (outcome == v1::FAILED) {
-      ended.mutable_failure()->set_reason(v1::EXCEPTION);
+    if (outcome == v1::ModelEnded::SUCCEEDED) metrics["default"] = 0.5;
+    if (outcome == v1::ModelEnded::FAILED) {
+      ended.mutable_failure()->set_reason(v1::Failure::EXCEPTION);
       ended.mutable_failure()->set_message("boom");
     }
     const Ledger::Decision decision = ledger_->EndAttempt(event);
@@ -42,24 +42,24 @@ class ExperimentEndTest : public ::testing::Test {
   // "DONE: the space is exhausted".
   std::string End(bool limit) const {
     const ExperimentEnd end = EndOf(*ledger_, limit);
-    return absl::StrCat(v1::ExperimentState_Name(end.state), ": ", end.reason);
+    return absl::StrCat(v1::ExperimentState::State_Name(end.state), ": ", end.reason);
   }
 
   std::optional<Ledger> ledger_ = Ledger(v1::ExperimentConfig(), /*seed=*/1, "folder");
 };
 
 TEST_F(ExperimentEndTest, SaysWhetherTheLimitOrTheSpaceIsReached) {
-  RunOne(v1::SUCCEEDED);
-  RunOne(v1::FAILED);
+  RunOne(v1::ModelEnded::SUCCEEDED);
+  RunOne(v1::ModelEnded::FAILED);
   EXPECT_EQ(End(/*limit=*/false), "DONE: the space is exhausted");
   EXPECT_EQ(End(/*limit=*/true), "DONE: max_trial_number: 2 models");
 }
 
 TEST_F(ExperimentEndTest, AnExperimentOfWhichNoModelSucceededHasFailed) {
-  RunOne(v1::FAILED);
-  RunOne(v1::FAILED);
+  RunOne(v1::ModelEnded::FAILED);
+  RunOne(v1::ModelEnded::FAILED);
   for (const bool limit : {false, true}) {
-    EXPECT_EQ(End(limit), "EXPERIMENT_FAILED: no model succeeded, 2 failed; the first: boom");
+    EXPECT_EQ(End(limit), "FAILED: no model succeeded, 2 failed; the first: boom");
   }
 }
 
@@ -69,12 +69,12 @@ TEST_F(ExperimentEndTest, WhereNothingIsWithinTheLimitsASpaceThatIsExhaustedHasF
   limit.set_metric("params");
   limit.set_max(100);
   ledger_.emplace(config, /*seed=*/1, "folder");
-  RunOne(v1::SUCCEEDED, 120);
+  RunOne(v1::ModelEnded::SUCCEEDED, 120);
   const std::string nothing = ledger_->NothingWithinLimits();
   ASSERT_NE(nothing, "");
-  EXPECT_EQ(End(/*limit=*/false), absl::StrCat("EXPERIMENT_FAILED: ", nothing));
+  EXPECT_EQ(End(/*limit=*/false), absl::StrCat("FAILED: ", nothing));
   EXPECT_EQ(End(/*limit=*/true), absl::StrCat("DONE: max_trial_number: 1 model; ", nothing));
-  RunOne(v1::SUCCEEDED, 100);
+  RunOne(v1::ModelEnded::SUCCEEDED, 100);
   EXPECT_EQ(End(/*limit=*/false), "DONE: no other model within the limits was found in the space");
 }
 

@@ -117,14 +117,15 @@ class ExperimentStoppingTest : public ActorTest {
     caf::anon_send(experiment_, event);
   }
 
-  void End(int model, v1::Outcome outcome, int attempt = 1) {
+  void End(int model, v1::ModelEnded::Outcome outcome, int attempt = 1) {
     v1::ModelEvent event;
     event.set_model(model);
     event.set_attempt(attempt);
     event.mutable_ended()->set_outcome(outcome);
-    if (outcome == v1::SUCCEEDED) (*event.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 0.5;
-    if (outcome == v1::FAILED) event.mutable_ended()->mutable_failure()->set_message("boom");
-    if (outcome == v1::LOST) event.mutable_ended()->set_lost_cause(v1::WORKER_DOWN);
+    if (outcome == v1::ModelEnded::SUCCEEDED)
+      (*event.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 0.5;
+    if (outcome == v1::ModelEnded::FAILED) event.mutable_ended()->mutable_failure()->set_message("boom");
+    if (outcome == v1::ModelEnded::LOST) event.mutable_ended()->set_lost_cause(v1::ModelEnded::WORKER_DOWN);
     caf::anon_send(experiment_, event);
   }
 
@@ -161,8 +162,8 @@ class ExperimentStoppingTest : public ActorTest {
   std::string OutcomeOf(int model) {
     std::vector<std::string> texts;
     for (const v1::ModelOutcome& outcome : outcomes_[model]) {
-      const bool stopped = outcome.outcome() == v1::STOPPED_EARLY;
-      texts.push_back(absl::StrCat(v1::Outcome_Name(outcome.outcome()),
+      const bool stopped = outcome.outcome() == v1::ModelEnded::STOPPED_EARLY;
+      texts.push_back(absl::StrCat(v1::ModelEnded::Outcome_Name(outcome.outcome()),
                                    stopped ? absl::StrCat(" at ", outcome.stopped_step()) : ""));
     }
     return absl::StrJoin(texts, ", ");
@@ -205,18 +206,18 @@ TEST_F(ExperimentStoppingTest, AVerdictStopsTheTrialAndDecidesTheOutcome) {
   EXPECT_EQ(stopped_trials_, std::vector<int>{1001});
   EXPECT_EQ(OutcomeOf(1), "") << "its trial still runs";
   Report(1, 0.9);
-  End(1, v1::STOPPED_EARLY);
+  End(1, v1::ModelEnded::STOPPED_EARLY);
   Run();
   ASSERT_EQ(OutcomeOf(1), "STOPPED_EARLY at 2");
   EXPECT_EQ(outcomes_[1][0].stopped_because(), "-0.25 is bad");
   ASSERT_EQ(told_.size(), 1u);
-  EXPECT_EQ(told_[0].outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(told_[0].outcome(), v1::ModelEnded::STOPPED_EARLY);
   EXPECT_EQ(told_[0].steps(), 2);
   EXPECT_EQ(told_[0].value(), -0.25);
   EXPECT_EQ(Calls(), "1@1, 1@2, end 1") << "nothing behind the verdict";
-  End(2, v1::SUCCEEDED);
+  End(2, v1::ModelEnded::SUCCEEDED);
   Run();
-  EXPECT_EQ(state_.state(), v1::DONE);
+  EXPECT_EQ(state_.state(), v1::ExperimentState::DONE);
 }
 
 TEST_F(ExperimentStoppingTest, AStepIsInTheJournalBeforeTheStopperHearsOfItAndAVerdictBeforeItIsActedOn) {
@@ -239,7 +240,7 @@ TEST_F(ExperimentStoppingTest, ATrialThatIsFasterThanTheVerdictChangesNothing) {
   StartExperiment(1, 1);
   hold_verdicts_ = true;
   for (const double value : {0.5, -0.25, 0.75}) Report(1, value);
-  End(1, v1::SUCCEEDED);
+  End(1, v1::ModelEnded::SUCCEEDED);
   Run();
   EXPECT_EQ(OutcomeOf(1), "");
   hold_verdicts_ = false;
@@ -248,11 +249,11 @@ TEST_F(ExperimentStoppingTest, ATrialThatIsFasterThanTheVerdictChangesNothing) {
   EXPECT_EQ(OutcomeOf(1), "STOPPED_EARLY at 2");
   EXPECT_TRUE(stopped_trials_.empty()) << "nobody is left to stop";
   EXPECT_EQ(Calls(), "1@1, 1@2, end 1");
-  EXPECT_EQ(state_.state(), v1::DONE);
+  EXPECT_EQ(state_.state(), v1::ExperimentState::DONE);
 }
 
 TEST_F(ExperimentStoppingTest, AVerdictThatCrossesALostWorkerOrACrashDecides) {
-  for (const v1::Outcome end : {v1::LOST, v1::FAILED}) {
+  for (const v1::ModelEnded::Outcome end : {v1::ModelEnded::LOST, v1::ModelEnded::FAILED}) {
     for (auto* calls : {&calls_, &recorded_calls_}) calls->clear();
     outcomes_.clear();
     reports_.clear();
@@ -273,7 +274,7 @@ TEST_F(ExperimentStoppingTest, ALostModelWithoutAVerdictAgainstItRunsAgainOnceTh
   StartExperiment(1, 1);
   hold_verdicts_ = true;
   Report(1, 0.5);
-  End(1, v1::LOST);
+  End(1, v1::ModelEnded::LOST);
   Run();
   EXPECT_TRUE(again_.empty());
   hold_verdicts_ = false;
@@ -284,7 +285,7 @@ TEST_F(ExperimentStoppingTest, ALostModelWithoutAVerdictAgainstItRunsAgainOnceTh
   Run();
   EXPECT_EQ(Calls(), "1@1, 1@2") << "each step once";
   EXPECT_EQ(stopped_trials_, std::vector<int>{2001});
-  End(1, v1::STOPPED_EARLY, /*attempt=*/2);
+  End(1, v1::ModelEnded::STOPPED_EARLY, /*attempt=*/2);
   Run();
   EXPECT_EQ(OutcomeOf(1), "STOPPED_EARLY at 2");
 }
@@ -293,10 +294,10 @@ TEST_F(ExperimentStoppingTest, AStopperThatThinksDelaysWhatItDecidesAndNobodyEls
   StartExperiment(2, 4);
   hold_verdicts_ = true;
   Report(1, 0.5);
-  End(1, v1::SUCCEEDED);
+  End(1, v1::ModelEnded::SUCCEEDED);
   // Models without steps end, and others come in their place.
   for (const int model : {2, 3}) {
-    End(model, v1::SUCCEEDED);
+    End(model, v1::ModelEnded::SUCCEEDED);
     Run();
     EXPECT_EQ(OutcomeOf(model), "SUCCEEDED");
   }
@@ -305,16 +306,16 @@ TEST_F(ExperimentStoppingTest, AStopperThatThinksDelaysWhatItDecidesAndNobodyEls
     ASSERT_TRUE(scheduler().trigger_timeout());
     Run();
   }
-  EXPECT_EQ(state_.state(), v1::RUNNING);
+  EXPECT_EQ(state_.state(), v1::ExperimentState::RUNNING);
   hold_verdicts_ = false;
   while (!answers_.empty()) {
     caf::anon_send(stopper_, commit_atom_v);
     Run();
   }
-  End(4, v1::SUCCEEDED);
+  End(4, v1::ModelEnded::SUCCEEDED);
   Run();
   EXPECT_EQ(OutcomeOf(1), "SUCCEEDED");
-  EXPECT_EQ(state_.state(), v1::DONE);
+  EXPECT_EQ(state_.state(), v1::ExperimentState::DONE);
 }
 
 TEST_F(ExperimentStoppingTest, AStopperThatThrowsFailsIt) {
@@ -323,10 +324,10 @@ TEST_F(ExperimentStoppingTest, AStopperThatThrowsFailsIt) {
   Report(1, 0.5);
   Run();
   EXPECT_EQ(cancels_, 1);
-  End(1, v1::CANCELED);
-  End(2, v1::CANCELED);
+  End(1, v1::ModelEnded::CANCELED);
+  End(2, v1::ModelEnded::CANCELED);
   Run();
-  EXPECT_EQ(state_.state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(state_.state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(state_.reason(), "the stopper failed: it threw");
 }
 
@@ -336,16 +337,16 @@ TEST_F(ExperimentStoppingTest, AStopDoesNotWaitForAStopperThatThinks) {
   Run();
   hold_verdicts_ = true;
   Report(1, -1);
-  End(1, v1::SUCCEEDED);
+  End(1, v1::ModelEnded::SUCCEEDED);
   Run();
   caf::anon_send(experiment_, v1::StopExperiment());
   Run();
   EXPECT_EQ(OutcomeOf(1), "CANCELED") << "a resume asks for its verdict";
-  for (const int model : {2, 3}) End(model, v1::CANCELED);
+  for (const int model : {2, 3}) End(model, v1::ModelEnded::CANCELED);
   Run();
   EXPECT_EQ(OutcomeOf(2), "CANCELED");
   EXPECT_EQ(OutcomeOf(3), "STOPPED_EARLY at 1") << "a verdict stands";
-  EXPECT_EQ(state_.state(), v1::STOPPED);
+  EXPECT_EQ(state_.state(), v1::ExperimentState::STOPPED);
   EXPECT_EQ(absl::StrJoin(recorded_calls_, ", "), "3@1") << "what was not answered is not in the log";
 }
 
@@ -368,7 +369,9 @@ TEST_F(ExperimentStoppingTest, CallsAreLoggedAsTheStopperExecutedThemAndEachMode
     const int stop_at = chance(30) ? static_cast<int>(random() % 60) : -1;
     // The last attempt that ended, by model.
     std::map<int, int> ended;
-    const auto is_final = [&] { return state_.state() == v1::DONE || state_.state() == v1::STOPPED; };
+    const auto is_final = [&] {
+      return state_.state() == v1::ExperimentState::DONE || state_.state() == v1::ExperimentState::STOPPED;
+    };
     for (int step = 0; step < 10000 && !is_final(); ++step) {
       if (step == stop_at) caf::anon_send(experiment_, v1::StopExperiment());
       const bool stopping = stop_at >= 0 && step >= stop_at;
@@ -379,7 +382,12 @@ TEST_F(ExperimentStoppingTest, CallsAreLoggedAsTheStopperExecutedThemAndEachMode
           continue;
         }
         ended[model] = attempt;
-        End(model, stopping ? v1::CANCELED : chance(30) ? v1::LOST : chance(20) ? v1::FAILED : v1::SUCCEEDED, attempt);
+        End(model,
+            stopping     ? v1::ModelEnded::CANCELED
+            : chance(30) ? v1::ModelEnded::LOST
+            : chance(20) ? v1::ModelEnded::FAILED
+                         : v1::ModelEnded::SUCCEEDED,
+            attempt);
       }
       while (chance(60) && scheduler().try_run_once()) {
       }
@@ -397,9 +405,9 @@ TEST_F(ExperimentStoppingTest, CallsAreLoggedAsTheStopperExecutedThemAndEachMode
     for (const auto& [model, outcomes] : outcomes_) {
       ASSERT_EQ(outcomes.size(), 1u) << model;
       if (is_stop_recorded_[model]) {
-        EXPECT_EQ(outcomes[0].outcome(), v1::STOPPED_EARLY) << model;
+        EXPECT_EQ(outcomes[0].outcome(), v1::ModelEnded::STOPPED_EARLY) << model;
       } else {
-        EXPECT_NE(outcomes[0].outcome(), v1::STOPPED_EARLY) << model;
+        EXPECT_NE(outcomes[0].outcome(), v1::ModelEnded::STOPPED_EARLY) << model;
       }
     }
     // The log has the first of the calls.

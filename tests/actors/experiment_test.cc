@@ -113,7 +113,7 @@ class ExperimentTest : public ActorTest {
                 [this](const v1::EventsRecorded& recorded) { acknowledged_.push_back(recorded.sequence()); },
                 [this, owner](const v1::CancelExperiment&) {
                   if (keep_open_) return;
-                  for (const int model : running_) caf::anon_send(owner, Ended(model, v1::CANCELED));
+                  for (const int model : running_) caf::anon_send(owner, Ended(model, v1::ModelEnded::CANCELED));
                   running_.clear();
                 }};
       });
@@ -130,26 +130,27 @@ class ExperimentTest : public ActorTest {
   }
 
   // The oldest running model ends so.
-  void EndOne(v1::Outcome outcome, v1::FailureReason reason = v1::EXCEPTION) {
+  void EndOne(v1::ModelEnded::Outcome outcome, v1::Failure::Reason reason = v1::Failure::EXCEPTION) {
     SendEnd(outcome, reason);
     Run();
   }
 
-  void SendEnd(v1::Outcome outcome, v1::FailureReason reason = v1::EXCEPTION) {
+  void SendEnd(v1::ModelEnded::Outcome outcome, v1::Failure::Reason reason = v1::Failure::EXCEPTION) {
     ASSERT_FALSE(running_.empty());
     caf::anon_send(experiment_, Ended(running_.front(), outcome, reason));
     running_.erase(running_.begin());
   }
 
   // A model's current attempt ended so.
-  v1::ModelEvent Ended(int model, v1::Outcome outcome, v1::FailureReason reason = v1::EXCEPTION) {
+  v1::ModelEvent Ended(int model, v1::ModelEnded::Outcome outcome,
+                       v1::Failure::Reason reason = v1::Failure::EXCEPTION) {
     v1::ModelEvent event;
     event.set_model(model);
     event.set_attempt(attempts_[model]);
     v1::ModelEnded& ended = *event.mutable_ended();
     ended.set_outcome(outcome);
-    if (outcome == v1::SUCCEEDED) (*ended.mutable_metrics()->mutable_values())["default"] = 0.5;
-    if (outcome == v1::FAILED) {
+    if (outcome == v1::ModelEnded::SUCCEEDED) (*ended.mutable_metrics()->mutable_values())["default"] = 0.5;
+    if (outcome == v1::ModelEnded::FAILED) {
       ended.mutable_failure()->set_reason(reason);
       ended.mutable_failure()->set_message("boom");
     }
@@ -226,7 +227,9 @@ class ExperimentTest : public ActorTest {
     promise.deliver(std::move(recorded));
   }
 
-  v1::ExperimentState state() const { return states_.empty() ? v1::CREATED : states_.back().state(); }
+  v1::ExperimentState::State state() const {
+    return states_.empty() ? v1::ExperimentState::CREATED : states_.back().state();
+  }
   std::string Executed() const { return absl::StrJoin(executed_, ", "); }
   std::string Recorded() const { return absl::StrJoin(recorded_calls_, ", "); }
 
@@ -235,7 +238,7 @@ class ExperimentTest : public ActorTest {
   bool silent_when_empty_ = false;
   bool journal_broken_ = false;
   // The first state that the journal cannot write; all later writes fail, too.
-  v1::ExperimentState journal_breaks_at_ = v1::EXPERIMENT_STATE_UNSPECIFIED;
+  v1::ExperimentState::State journal_breaks_at_ = v1::ExperimentState::STATE_UNSPECIFIED;
   int64_t max_duration_seconds_ = 0;
   int trial_concurrency_ = 0;
   int models_per_trial_ = 1;
@@ -287,7 +290,7 @@ TEST_F(ExperimentTest, TellsTheEngineWhetherMoreModelsCanCome) {
   EXPECT_EQ(last_run_.in_flight(), 3);
   EXPECT_TRUE(last_run_.full());
   EXPECT_FALSE(last_run_.last());
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(last_run_.models_size(), 1);
   EXPECT_TRUE(last_run_.last()) << "max_trial_number";
 }
@@ -304,28 +307,28 @@ TEST_F(ExperimentTest, AStrategyThatWaitsForOutcomesLeavesTheEngineNothingToWait
 TEST_F(ExperimentTest, KeepsAsManyModelsInFlightAsItMay) {
   StartExperiment(/*samples=*/10, /*concurrency=*/3, /*max_trials=*/4);
   EXPECT_EQ(running_, (std::vector<int>{1, 2, 3}));
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(running_, (std::vector<int>{2, 3, 4}));
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(running_, (std::vector<int>{3, 4})) << "max_trial_number counts models";
-  EXPECT_EQ(state(), v1::RUNNING);
-  EndOne(v1::SUCCEEDED);
-  EndOne(v1::FAILED);
-  EXPECT_EQ(state(), v1::DONE);
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EndOne(v1::ModelEnded::FAILED);
+  EXPECT_EQ(state(), v1::ExperimentState::DONE);
 }
 
 TEST_F(ExperimentTest, AnExhaustedSpaceEndsIt) {
   StartExperiment(2, 4, 20);
-  EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(state(), v1::RUNNING);
-  EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(state(), v1::DONE);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EXPECT_EQ(state(), v1::ExperimentState::DONE);
   EXPECT_EQ(states_.back().reason(), "the space is exhausted");
 }
 
 TEST_F(ExperimentTest, AnOutcomeIsInTheJournalBeforeAnyoneHearsOfIt) {
   StartExperiment(1, 1, 0);
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(log_.find("journal1"), 0u) << log_;
   EXPECT_NE(log_.find("tell1"), std::string::npos);
   EXPECT_NE(log_.find("watch1"), std::string::npos);
@@ -333,7 +336,7 @@ TEST_F(ExperimentTest, AnOutcomeIsInTheJournalBeforeAnyoneHearsOfIt) {
 
 TEST_F(ExperimentTest, AnOutcomeCountsOnce) {
   StartExperiment(3, 1, 3);
-  const v1::ModelEvent ended = Ended(1, v1::SUCCEEDED);
+  const v1::ModelEvent ended = Ended(1, v1::ModelEnded::SUCCEEDED);
   caf::anon_send(experiment_, ended);
   Run();
   caf::anon_send(experiment_, ended);
@@ -343,9 +346,9 @@ TEST_F(ExperimentTest, AnOutcomeCountsOnce) {
 
 TEST_F(ExperimentTest, WhereNoModelSucceededItHasFailedAndSaysWhy) {
   StartExperiment(2, 2, 0);
-  EndOne(v1::FAILED);
-  EndOne(v1::FAILED);
-  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EndOne(v1::ModelEnded::FAILED);
+  EndOne(v1::ModelEnded::FAILED);
+  EXPECT_EQ(state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(states_.back().reason(), "no model succeeded, 2 failed; the first: boom");
 }
 
@@ -355,25 +358,25 @@ TEST_F(ExperimentTest, AStopCancelsWhatRuns) {
   stop.set_reason("Ctrl-C");
   caf::anon_send(experiment_, stop);
   Run();
-  EXPECT_EQ(state(), v1::STOPPED);
+  EXPECT_EQ(state(), v1::ExperimentState::STOPPED);
   EXPECT_EQ(states_.back().reason(), "Ctrl-C");
-  EXPECT_EQ(states_[states_.size() - 2].state(), v1::STOPPING);
+  EXPECT_EQ(states_[states_.size() - 2].state(), v1::ExperimentState::STOPPING);
 }
 
 TEST_F(ExperimentTest, MaxDurationEndsIt) {
   max_duration_seconds_ = 60;
   StartExperiment(10, 2, 0);
-  EXPECT_EQ(state(), v1::RUNNING);
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING);
   RunDelayed();
-  EXPECT_EQ(state(), v1::DONE);
+  EXPECT_EQ(state(), v1::ExperimentState::DONE);
   EXPECT_EQ(states_.back().reason(), "max_duration is over");
 }
 
 TEST_F(ExperimentTest, ABrokenJournalFailsItWithoutHanging) {
   StartExperiment(10, 2, 0);
   journal_broken_ = true;
-  EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EXPECT_EQ(state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(states_.back().reason(), "the disk is full");
 }
 
@@ -383,8 +386,8 @@ TEST_F(ExperimentTest, NobodyHearsOfWhatABrokenJournalLost) {
   states_.clear();
   journal_broken_ = true;
   hold_writes_ = true;
-  SendEnd(v1::SUCCEEDED);
-  SendEnd(v1::SUCCEEDED);
+  SendEnd(v1::ModelEnded::SUCCEEDED);
+  SendEnd(v1::ModelEnded::SUCCEEDED);
   v1::ModelEvent event;
   event.set_model(1);
   event.mutable_intermediate();
@@ -397,7 +400,7 @@ TEST_F(ExperimentTest, NobodyHearsOfWhatABrokenJournalLost) {
   }
   EXPECT_EQ(log_, "") << "neither the strategy nor the watcher";
   ASSERT_EQ(states_.size(), 1u);
-  EXPECT_EQ(states_[0].state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(states_[0].state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(states_[0].reason(), "the disk is full");
 }
 
@@ -429,8 +432,8 @@ TEST_F(ExperimentTest, SaysWhatIsRecordedOnceItIs) {
 TEST_F(ExperimentTest, TheEndOfAnAttemptIsAcknowledgedWhenItIsRecorded) {
   StartExperiment(10, 2, 3);
   hold_writes_ = true;
-  const int sequence = Ended(1, v1::SUCCEEDED).sequence();
-  EndOne(v1::SUCCEEDED);
+  const int sequence = Ended(1, v1::ModelEnded::SUCCEEDED).sequence();
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_TRUE(acknowledged_.empty());
   AnswerWrite();
   Run();
@@ -482,11 +485,11 @@ TEST_F(ExperimentTest, AStoppedExperimentWhoseJournalBreaksHasFailed) {
   keep_open_ = true;
   caf::anon_send(experiment_, v1::StopExperiment());
   Run();
-  EXPECT_EQ(state(), v1::STOPPING);
+  EXPECT_EQ(state(), v1::ExperimentState::STOPPING);
   journal_broken_ = true;
-  EndOne(v1::CANCELED);
-  EndOne(v1::CANCELED);
-  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EndOne(v1::ModelEnded::CANCELED);
+  EndOne(v1::ModelEnded::CANCELED);
+  EXPECT_EQ(state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(states_.back().reason(), "the disk is full");
 }
 
@@ -494,7 +497,7 @@ TEST_F(ExperimentTest, TrialsPlannedAfterTheJournalBrokeAreRefusedAtOnce) {
   StartExperiment(10, 2, 0);
   journal_broken_ = true;
   keep_open_ = true;
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   caf::scoped_actor self(system_);
   auto request = self->request(experiment_, std::chrono::seconds(1), v1::PlannedTrials());
   Run();
@@ -507,49 +510,49 @@ TEST_F(ExperimentTest, TrialsPlannedAfterTheJournalBrokeAreRefusedAtOnce) {
 TEST_F(ExperimentTest, AStrategyThatFailsFailsIt) {
   strategy_error_ = true;
   StartExperiment(10, 2, 0);
-  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(states_.back().reason(), "the strategy failed: no idea");
 }
 
 TEST_F(ExperimentTest, AStrategyThatProposesNothingIsNotWaitedForForEver) {
   silent_when_empty_ = true;
   StartExperiment(1, 2, 0);
-  EXPECT_EQ(state(), v1::RUNNING) << "it may be waiting for an outcome";
-  EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING) << "it may be waiting for an outcome";
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EXPECT_EQ(state(), v1::ExperimentState::FAILED);
 }
 
 TEST_F(ExperimentTest, LosingWorkersAgainAndAgainFailsIt) {
   StartExperiment(100, 1, 0);
-  for (int model = 0; model < 3; ++model) EndOne(v1::FAILED, v1::WORKER_LOST);
-  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  for (int model = 0; model < 3; ++model) EndOne(v1::ModelEnded::FAILED, v1::Failure::WORKER_LOST);
+  EXPECT_EQ(state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(samples_left_, 97);
 }
 
 TEST_F(ExperimentTest, DataThatCannotBeReadFailsItAtOnce) {
   StartExperiment(100, 1, 0);
-  EndOne(v1::FAILED, v1::EXCEPTION);
-  EXPECT_EQ(state(), v1::RUNNING);
-  EndOne(v1::FAILED, v1::DATA_UNREADABLE);
-  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EndOne(v1::ModelEnded::FAILED, v1::Failure::EXCEPTION);
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING);
+  EndOne(v1::ModelEnded::FAILED, v1::Failure::DATA_UNREADABLE);
+  EXPECT_EQ(state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(samples_left_, 98);
 }
 
 TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThem) {
   StartExperiment(/*samples=*/10, /*concurrency=*/2, /*max_trials=*/5);
   // Two outcomes at once, and one while the strategy is asked.
-  SendEnd(v1::SUCCEEDED);
-  SendEnd(v1::SUCCEEDED);
+  SendEnd(v1::ModelEnded::SUCCEEDED);
+  SendEnd(v1::ModelEnded::SUCCEEDED);
   Run();
   hold_asks_ = true;
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(asks_.size(), 1u);
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   hold_asks_ = false;
   AnswerAsk();
   Run();
-  EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(state(), v1::DONE);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EXPECT_EQ(state(), v1::ExperimentState::DONE);
   EXPECT_EQ(Recorded(), Executed());
 }
 
@@ -569,12 +572,13 @@ TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThemWhateverComesWhen)
     const int models = silent_when_empty_ ? 20 : 0;
     StartExperiment(/*samples=*/silent_when_empty_ ? 2 : 20, /*concurrency=*/4, models);
     const int stop_at = chance(30) ? static_cast<int>(random() % 100) : -1;
-    for (int step = 0; step < 10000 && state() != v1::DONE && state() != v1::STOPPED; ++step) {
+    for (int step = 0; step < 10000 && state() != v1::ExperimentState::DONE && state() != v1::ExperimentState::STOPPED;
+         ++step) {
       if (step == stop_at) caf::anon_send(experiment_, v1::StopExperiment());
       // From a stop on plans are refused.
       const bool stopped = stop_at >= 0 && step >= stop_at;
       if (chance(20) && !running_.empty() && !stopped) Plan(++trials, running_);
-      while (chance(50) && !running_.empty()) SendEnd(v1::SUCCEEDED);
+      while (chance(50) && !running_.empty()) SendEnd(v1::ModelEnded::SUCCEEDED);
       // Messages may pass each other halfway.
       while (chance(50) && scheduler().try_run_once()) {
       }
@@ -583,12 +587,12 @@ TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThemWhateverComesWhen)
       if (chance(50)) Run();
     }
     Run();
-    ASSERT_TRUE(state() == v1::DONE || state() == v1::STOPPED)
+    ASSERT_TRUE(state() == v1::ExperimentState::DONE || state() == v1::ExperimentState::STOPPED)
         << "seed " << seed << ": " << Executed() << "; " << states_.back().reason();
     // A stop drops the answer to the last call.
-    if (state() == v1::STOPPED && executed_.size() == recorded_calls_.size() + 1) executed_.pop_back();
+    if (state() == v1::ExperimentState::STOPPED && executed_.size() == recorded_calls_.size() + 1) executed_.pop_back();
     ASSERT_EQ(Recorded(), Executed()) << "seed " << seed;
-    if (state() == v1::STOPPED) asks_.clear();
+    if (state() == v1::ExperimentState::STOPPED) asks_.clear();
     ASSERT_TRUE(asks_.empty());
     // The end does not wait for records of attempts that decide nothing.
     writes_.clear();
@@ -598,18 +602,18 @@ TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThemWhateverComesWhen)
 TEST_F(ExperimentTest, TheStrategyHearsOfAllModelsOfAMergedTrialBeforeItIsAskedAgain) {
   StartExperiment(/*samples=*/20, /*concurrency=*/4, /*max_trials=*/0);
   Plan(1, {1, 2, 3, 4});
-  for (int model = 1; model <= 4; ++model) EndOne(v1::SUCCEEDED);
+  for (int model = 1; model <= 4; ++model) EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(Executed(), "ask 4, tell 1, tell 2, tell 3, tell 4, ask 4");
 }
 
 TEST_F(ExperimentTest, ModelsThatRunAgainAloneHoldNobodyBack) {
   StartExperiment(/*samples=*/20, /*concurrency=*/3, /*max_trials=*/0);
   Plan(1, {1, 2, 3});
-  EndOne(v1::STOPPED_EARLY);
+  EndOne(v1::ModelEnded::STOPPED_EARLY);
   // The trial broke.
   Plan(2, {2});
   Plan(3, {3});
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(Executed(), "ask 3, tell 1, tell 2, ask 2");
 }
 
@@ -618,19 +622,19 @@ TEST_F(ExperimentTest, AStrategyThatHasNothingYetIsAskedAgainOnceItHasHeardOfWha
   samples_a_tell_ = 1;
   StartExperiment(/*samples=*/2, /*concurrency=*/2, /*max_trials=*/0);
   samples_left_ = 0;
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(running_, (std::vector<int>{2, 3}));
   hold_asks_ = true;
   samples_a_tell_ = 0;
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(asks_.size(), 1u);
   // The strategy was asked and has nothing to propose; its answer comes after the last model in flight has ended.
   samples_a_tell_ = 1;
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   hold_asks_ = false;
   AnswerAsk();
   Run();
-  EXPECT_EQ(state(), v1::RUNNING) << states_.back().reason();
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING) << states_.back().reason();
   EXPECT_EQ(running_, std::vector<int>{4});
 }
 
@@ -642,7 +646,7 @@ TEST_F(ExperimentTest, AStopDoesNotWaitForAStrategyThatThinks) {
   stop.set_reason("Ctrl-C");
   caf::anon_send(experiment_, stop);
   Run();
-  EXPECT_EQ(state(), v1::STOPPED);
+  EXPECT_EQ(state(), v1::ExperimentState::STOPPED);
   EXPECT_EQ(states_.back().reason(), "Ctrl-C");
   const size_t states = states_.size();
   AnswerAsk();
@@ -654,14 +658,14 @@ TEST_F(ExperimentTest, AModelThatEndsAfterAStopIsNotHeldUpByAStrategyThatThinks)
   keep_open_ = true;
   StartExperiment(10, 2, 0);
   hold_asks_ = true;
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(asks_.size(), 1u);
   v1::StopExperiment stop;
   caf::anon_send(experiment_, stop);
   Run();
-  EXPECT_EQ(state(), v1::STOPPING);
-  while (!running_.empty()) EndOne(v1::CANCELED);
-  EXPECT_EQ(state(), v1::STOPPED);
+  EXPECT_EQ(state(), v1::ExperimentState::STOPPING);
+  while (!running_.empty()) EndOne(v1::ModelEnded::CANCELED);
+  EXPECT_EQ(state(), v1::ExperimentState::STOPPED);
 }
 
 TEST_F(ExperimentTest, AStrategyMayThinkForAsLongAsItLikes) {
@@ -671,36 +675,36 @@ TEST_F(ExperimentTest, AStrategyMayThinkForAsLongAsItLikes) {
     ASSERT_TRUE(scheduler().trigger_timeout());
     Run();
   }
-  EXPECT_EQ(state(), v1::RUNNING);
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING);
   hold_asks_ = false;
   AnswerAsk();
   Run();
-  EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(state(), v1::DONE);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EXPECT_EQ(state(), v1::ExperimentState::DONE);
 }
 
 TEST_F(ExperimentTest, AJournalThatDoesNotAnswerFailsIt) {
   StartExperiment(2, 1, 0);
   hold_writes_ = true;
   journal_alive_ = false;
-  SendEnd(v1::SUCCEEDED);
+  SendEnd(v1::ModelEnded::SUCCEEDED);
   Run();
   RunDelayed();
-  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(states_.back().reason(), "the journal has not answered for 10 minutes: its disk seems to hang");
 }
 
 TEST_F(ExperimentTest, AJournalThatWaitsForADiskIsWaitedFor) {
   StartExperiment(2, 1, 0);
   hold_writes_ = true;
-  SendEnd(v1::SUCCEEDED);
+  SendEnd(v1::ModelEnded::SUCCEEDED);
   Run();
   for (int minutes = 0; minutes < 60; ++minutes) {
     ASSERT_TRUE(scheduler().trigger_timeout());
     Run();
   }
   EXPECT_FALSE(pings_.empty());
-  EXPECT_EQ(state(), v1::RUNNING);
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING);
   EXPECT_TRUE(running_.empty()) << "nothing is assigned meanwhile";
   hold_writes_ = false;
   while (!writes_.empty()) {
@@ -712,17 +716,17 @@ TEST_F(ExperimentTest, AJournalThatWaitsForADiskIsWaitedFor) {
 
 TEST_F(ExperimentTest, AnsweredRequestsLeaveNothingBehind) {
   StartExperiment(1000, 1, 0);
-  for (int model = 0; model < 100; ++model) EndOne(v1::SUCCEEDED);
+  for (int model = 0; model < 100; ++model) EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_TRUE(scheduler().trigger_timeout()) << "the watchdog";
   Run();
   EXPECT_FALSE(scheduler().trigger_timeout()) << "it has nothing to watch";
 }
 
 TEST_F(ExperimentTest, AJournalThatBreaksAtTheVeryLastFactFailsIt) {
-  journal_breaks_at_ = v1::DONE;
+  journal_breaks_at_ = v1::ExperimentState::DONE;
   StartExperiment(1, 1, 0);
-  EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EXPECT_EQ(state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(states_.back().reason(), "the disk is full");
 }
 
@@ -731,7 +735,7 @@ TEST_F(ExperimentTest, AMaxDurationOfCenturiesIsNotOverAtOnce) {
   StartExperiment(10, 2, 0);
   scheduler().advance_time(std::chrono::hours(1));
   Run();
-  EXPECT_EQ(state(), v1::RUNNING);
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING);
 }
 
 TEST_F(ExperimentTest, KeepsAsManyModelsInFlightAsItsShareOfTheDevicesAllows) {
@@ -742,10 +746,10 @@ TEST_F(ExperimentTest, KeepsAsManyModelsInFlightAsItsShareOfTheDevicesAllows) {
   EXPECT_EQ(Executed(), "ask 1, ask 3");
   Share(4);
   Share(2);
-  EndOne(v1::SUCCEEDED);
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(running_.size(), 2u);
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(running_.size(), 2u) << "one ended, one began";
 }
 
@@ -787,8 +791,8 @@ TEST_F(ExperimentTest, ModelsOfAMergedTrialWhoseNodeLeftAreMergedAgain) {
   StartExperiment(/*samples=*/2, /*concurrency=*/2, /*max_trials=*/0);
   Plan(1, {1, 2});
   for (const int model : {1, 2}) {
-    v1::ModelEvent event = Ended(model, v1::LOST);
-    event.mutable_ended()->set_lost_cause(v1::NODE_LEFT);
+    v1::ModelEvent event = Ended(model, v1::ModelEnded::LOST);
+    event.mutable_ended()->set_lost_cause(v1::ModelEnded::NODE_LEFT);
     caf::anon_send(experiment_, event);
     Run();
     ASSERT_EQ(last_run_.models_size(), 1);
@@ -798,8 +802,8 @@ TEST_F(ExperimentTest, ModelsOfAMergedTrialWhoseNodeLeftAreMergedAgain) {
   }
   EXPECT_TRUE(again_.empty());
   // Alone, they go before new models.
-  v1::ModelEvent event = Ended(1, v1::LOST);
-  event.mutable_ended()->set_lost_cause(v1::NODE_LEFT);
+  v1::ModelEvent event = Ended(1, v1::ModelEnded::LOST);
+  event.mutable_ended()->set_lost_cause(v1::ModelEnded::NODE_LEFT);
   event.set_attempt(attempts_[1]);
   caf::anon_send(experiment_, event);
   Run();
@@ -810,7 +814,7 @@ TEST_F(ExperimentTest, NodesLearnTheBarOfWeightsWhenTheOutcomeIsInTheJournal) {
   StartExperiment(/*samples=*/2, /*concurrency=*/1, /*max_trials=*/0);
   EXPECT_EQ(weights_bars_->Get("e").metric(), "");
   hold_writes_ = true;
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(weights_bars_->Get("e").metric(), "") << "a head that is killed now forgets the outcome";
   hold_writes_ = false;
   while (!writes_.empty()) {
@@ -819,8 +823,8 @@ TEST_F(ExperimentTest, NodesLearnTheBarOfWeightsWhenTheOutcomeIsInTheJournal) {
   }
   EXPECT_EQ(weights_bars_->Get("e").metric(), "default");
   EXPECT_EQ(weights_bars_->Get("e").value(), 0.5);
-  EndOne(v1::SUCCEEDED);
-  ASSERT_EQ(state(), v1::DONE);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  ASSERT_EQ(state(), v1::ExperimentState::DONE);
   EXPECT_EQ(weights_bars_->Get("e").metric(), "") << "it has ended";
 }
 
@@ -830,23 +834,23 @@ TEST_F(ExperimentTest, WeightsOfAttemptsThatDoNotDecideAreRemoved) {
   // The trial broke after it had written files.
   Plan(2, {1});
   Plan(3, {2});
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(removed_weights_, (std::vector<std::string>{"folder/trials/1001", "folder/trials/1/1"}));
   removed_weights_.clear();
-  EndOne(v1::FAILED);
+  EndOne(v1::ModelEnded::FAILED);
   EXPECT_EQ(removed_weights_, (std::vector<std::string>{"folder/trials/1002", "folder/trials/1/2", "folder/trials/3"}));
 }
 
 TEST_F(ExperimentTest, CheckpointsGoWithTheOutcome) {
   StartExperiment(/*samples=*/2, /*concurrency=*/2, /*max_trials=*/0);
   EXPECT_TRUE(removed_checkpoints_.empty());
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(removed_checkpoints_, std::vector<std::string>{"folder/checkpoints/1"});
 }
 
 TEST_F(ExperimentTest, AnAttemptAndItsOutcomeAreRecordedTogetherAndNumbered) {
   StartExperiment(/*samples=*/1, /*concurrency=*/1, /*max_trials=*/0);
-  EndOne(v1::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
   const auto number_of = [this](const auto& is) {
     for (const v1::ExperimentEvent& event : watched_) {
       if (is(event)) return event.number();
@@ -859,9 +863,10 @@ TEST_F(ExperimentTest, AnAttemptAndItsOutcomeAreRecordedTogetherAndNumbered) {
   ASSERT_GT(end, 0);
   EXPECT_TRUE(facts_[static_cast<size_t>(end) - 1].event().has_ended());
   EXPECT_TRUE(facts_[static_cast<size_t>(outcome) - 1].has_outcome());
-  const int64_t done = number_of([](const v1::ExperimentEvent& event) { return event.state().state() == v1::DONE; });
+  const int64_t done =
+      number_of([](const v1::ExperimentEvent& event) { return event.state().state() == v1::ExperimentState::DONE; });
   ASSERT_GT(done, outcome);
-  EXPECT_EQ(facts_[static_cast<size_t>(done) - 1].state().state(), v1::DONE);
+  EXPECT_EQ(facts_[static_cast<size_t>(done) - 1].state().state(), v1::ExperimentState::DONE);
 }
 
 TEST_F(ExperimentTest, AnExperimentThatGoesOnTellsWhatWasNotTold) {
@@ -878,7 +883,7 @@ TEST_F(ExperimentTest, AnExperimentThatGoesOnTellsWhatWasNotTold) {
   ASSERT_EQ(again_.size(), 1u);
   EXPECT_EQ(again_[0].model().model(), 5);
   EXPECT_TRUE(facts_[0].has_reopened());
-  EXPECT_EQ(facts_[1].state().state(), v1::RUNNING);
+  EXPECT_EQ(facts_[1].state().state(), v1::ExperimentState::RUNNING);
 }
 
 TEST_F(ExperimentTest, MaxDurationCountsWhatItRanBefore) {
@@ -887,38 +892,38 @@ TEST_F(ExperimentTest, MaxDurationCountsWhatItRanBefore) {
   StartExperiment(10, 2, 0);
   scheduler().advance_time(std::chrono::seconds(9));
   Run();
-  EXPECT_EQ(state(), v1::RUNNING);
+  EXPECT_EQ(state(), v1::ExperimentState::RUNNING);
   scheduler().advance_time(std::chrono::seconds(2));
   Run();
-  EXPECT_EQ(state(), v1::DONE);
+  EXPECT_EQ(state(), v1::ExperimentState::DONE);
 }
 
 TEST_F(ExperimentTest, TelemetryCountsWhatIsRecordedAndOnce) {
   StartExperiment(/*samples=*/10, /*concurrency=*/2, /*max_trials=*/3);
-  EXPECT_EQ(telemetry_->experiments[v1::RUNNING].value(), 1);
+  EXPECT_EQ(telemetry_->experiments[v1::ExperimentState::RUNNING].value(), 1);
   hold_writes_ = true;
-  const v1::ModelEvent ended = Ended(1, v1::SUCCEEDED);
-  EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(telemetry_->attempts_ended[v1::SUCCEEDED].value(), 0u) << "it is not recorded yet";
+  const v1::ModelEvent ended = Ended(1, v1::ModelEnded::SUCCEEDED);
+  EndOne(v1::ModelEnded::SUCCEEDED);
+  EXPECT_EQ(telemetry_->attempts_ended[v1::ModelEnded::SUCCEEDED].value(), 0u) << "it is not recorded yet";
   scheduler().advance_time(std::chrono::seconds(2));
   hold_writes_ = false;
   while (!writes_.empty()) {
     AnswerWrite();
     Run();
   }
-  EXPECT_EQ(telemetry_->attempts_ended[v1::SUCCEEDED].value(), 1u);
-  EXPECT_EQ(telemetry_->models_ended[v1::SUCCEEDED].value(), 1u);
+  EXPECT_EQ(telemetry_->attempts_ended[v1::ModelEnded::SUCCEEDED].value(), 1u);
+  EXPECT_EQ(telemetry_->models_ended[v1::ModelEnded::SUCCEEDED].value(), 1u);
   // The bucket of times above one second, up to 2.5 seconds.
   EXPECT_EQ(Histogram::kBounds[13], 2.5);
   EXPECT_EQ(telemetry_->journal_acknowledgement.count(13), 1u);
   caf::anon_send(experiment_, ended);
   Run();
-  EXPECT_EQ(telemetry_->attempts_ended[v1::SUCCEEDED].value(), 1u) << "told twice";
+  EXPECT_EQ(telemetry_->attempts_ended[v1::ModelEnded::SUCCEEDED].value(), 1u) << "told twice";
 
   // A lost attempt is no outcome of its model.
-  EndOne(v1::LOST);
-  EXPECT_EQ(telemetry_->attempts_ended[v1::LOST].value(), 1u);
-  EXPECT_EQ(telemetry_->models_ended[v1::LOST].value(), 0u);
+  EndOne(v1::ModelEnded::LOST);
+  EXPECT_EQ(telemetry_->attempts_ended[v1::ModelEnded::LOST].value(), 1u);
+  EXPECT_EQ(telemetry_->models_ended[v1::ModelEnded::LOST].value(), 0u);
   Plan(2000, {2});
   running_.push_back(2);
   keep_open_ = true;
@@ -926,14 +931,14 @@ TEST_F(ExperimentTest, TelemetryCountsWhatIsRecordedAndOnce) {
   stop.set_reason("enough");
   caf::anon_send(experiment_, stop);
   Run();
-  EXPECT_EQ(telemetry_->experiments[v1::RUNNING].value(), 0);
-  EXPECT_EQ(telemetry_->experiments[v1::STOPPING].value(), 1);
-  EndOne(v1::CANCELED);
-  EndOne(v1::CANCELED);
-  EXPECT_EQ(state(), v1::STOPPED);
-  EXPECT_EQ(telemetry_->models_ended[v1::CANCELED].value(), 2u);
-  EXPECT_EQ(telemetry_->experiments[v1::STOPPING].value(), 0);
-  EXPECT_EQ(telemetry_->experiments_ended[v1::STOPPED].value(), 1u);
+  EXPECT_EQ(telemetry_->experiments[v1::ExperimentState::RUNNING].value(), 0);
+  EXPECT_EQ(telemetry_->experiments[v1::ExperimentState::STOPPING].value(), 1);
+  EndOne(v1::ModelEnded::CANCELED);
+  EndOne(v1::ModelEnded::CANCELED);
+  EXPECT_EQ(state(), v1::ExperimentState::STOPPED);
+  EXPECT_EQ(telemetry_->models_ended[v1::ModelEnded::CANCELED].value(), 2u);
+  EXPECT_EQ(telemetry_->experiments[v1::ExperimentState::STOPPING].value(), 0);
+  EXPECT_EQ(telemetry_->experiments_ended[v1::ExperimentState::STOPPED].value(), 1u);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class Events {
   }
 
   // The first state of that kind that an experiment was in.
-  v1::ExperimentEvent WaitForState(const std::string& experiment, v1::ExperimentState state) {
+  v1::ExperimentEvent WaitForState(const std::string& experiment, v1::ExperimentState::State state) {
     std::unique_lock<std::mutex> lock(mutex_);
     std::optional<v1::ExperimentEvent> found;
     changed_.wait(lock, [&] {
@@ -141,7 +141,7 @@ class HeadTest : public ::testing::Test {
     // A space of three models.
     v1::Choice& choice = *discovered_.mutable_space()->add_choices();
     choice.set_label("x");
-    choice.set_kind(v1::VALUE_CHOICE);
+    choice.set_kind(v1::Choice::VALUE_CHOICE);
     for (int option = 0; option < 3; ++option) choice.add_candidates()->set_i(option);
     discovered_.mutable_space()->set_complete(true);
 
@@ -153,7 +153,7 @@ class HeadTest : public ::testing::Test {
               [this, self](const v1::TrialSpec& trial, const TrialOwnerActor& owner) {
                 events_.AddTrial(trial, owner);
                 if (hold_trials_) return;
-                v1::ModelEvent ended = EndedEvent(trial, trial.models(0), 0, v1::SUCCEEDED);
+                v1::ModelEvent ended = EndedEvent(trial, trial.models(0), 0, v1::ModelEnded::SUCCEEDED);
                 (*ended.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 0.5;
                 self->send(owner, ended);
               },
@@ -163,7 +163,7 @@ class HeadTest : public ::testing::Test {
                 if (cancel.discovery()) return events_.AddCanceledDiscovery(cancel.experiment());
                 for (const v1::TrialSpec& trial : events_.trials()) {
                   if (trial.experiment() != cancel.experiment()) continue;
-                  self->send(events_.WaitForTrials(1), EndedEvent(trial, trial.models(0), 0, v1::CANCELED));
+                  self->send(events_.WaitForTrials(1), EndedEvent(trial, trial.models(0), 0, v1::ModelEnded::CANCELED));
                 }
               },
               [this](const v1::ReturningTrials& trials, const TrialOwnerActor&) { events_.AddReturning(trials); },
@@ -326,7 +326,7 @@ TEST_F(HeadTest, WhatIsWrongIsAnAnswerAndNothingIsLeftBehind) {
 TEST_F(HeadTest, RunsAnExperimentToItsEndAndItsJournalHasAll) {
   const absl::StatusOr<std::string> id = Submit(Search());
   ASSERT_TRUE(id.ok()) << id.status();
-  EXPECT_EQ(events_.WaitForState(*id, v1::DONE).state().reason(), "the space is exhausted");
+  EXPECT_EQ(events_.WaitForState(*id, v1::ExperimentState::DONE).state().reason(), "the space is exhausted");
   EXPECT_EQ(events_.outcomes(), 3);
   const v1::TrialSpec trial = events_.trials()[0];
   EXPECT_EQ(trial.experiment(), *id);
@@ -335,10 +335,10 @@ TEST_F(HeadTest, RunsAnExperimentToItsEndAndItsJournalHasAll) {
 
   const auto reader = JournalReader::Open(state_ + "/experiments/" + *id);
   ASSERT_TRUE(reader.ok()) << reader.status();
-  EXPECT_EQ(reader->State()->change.state(), v1::DONE);
+  EXPECT_EQ(reader->State()->change.state(), v1::ExperimentState::DONE);
   EXPECT_EQ(reader->CountModels()->succeeded, 3);
-  EXPECT_EQ(telemetry_->models_ended[v1::SUCCEEDED].value(), 3u);
-  EXPECT_EQ(telemetry_->experiments_ended[v1::DONE].value(), 1u);
+  EXPECT_EQ(telemetry_->models_ended[v1::ModelEnded::SUCCEEDED].value(), 3u);
+  EXPECT_EQ(telemetry_->experiments_ended[v1::ExperimentState::DONE].value(), 1u);
   EXPECT_GE(telemetry_->journal_records.value(), 9u) << "a model, a trial and an outcome each";
 }
 
@@ -353,7 +353,7 @@ TEST_F(HeadTest, StopsTheExperimentThatIsNamedAndNoOther) {
   stop.set_experiment(*first);
   stop.set_reason("enough");
   caf::anon_send(head_, stop);
-  EXPECT_EQ(events_.WaitForState(*first, v1::STOPPED).state().reason(), "enough");
+  EXPECT_EQ(events_.WaitForState(*first, v1::ExperimentState::STOPPED).state().reason(), "enough");
 }
 
 TEST_F(HeadTest, SaysSoWhereAnExperimentDies) {
@@ -362,9 +362,9 @@ TEST_F(HeadTest, SaysSoWhereAnExperimentDies) {
   ASSERT_TRUE(id.ok()) << id.status();
   // Its engine, and so all of it.
   caf::anon_send_exit(events_.WaitForTrials(1), caf::exit_reason::kill);
-  EXPECT_THAT(events_.WaitForState(*id, v1::EXPERIMENT_FAILED).state().reason(),
+  EXPECT_THAT(events_.WaitForState(*id, v1::ExperimentState::FAILED).state().reason(),
               HasSubstr("an internal error ended it"));
-  EXPECT_EQ(telemetry_->experiments_ended[v1::EXPERIMENT_FAILED].value(), 1u);
+  EXPECT_EQ(telemetry_->experiments_ended[v1::ExperimentState::FAILED].value(), 1u);
   EXPECT_TRUE(Validate(Search()).ok()) << "the head goes on";
 }
 
@@ -374,14 +374,14 @@ TEST_F(HeadTest, AnExperimentWhoseNodesReturnWithItsTrialsGoesOnWithoutADiscover
   const std::string id = Create(Search(), "").value();
   const TrialOwnerActor owner = events_.WaitForTrials(1);
   const v1::TrialSpec trial = events_.trials()[0];
-  v1::ModelEvent started = EndedEvent(trial, trial.models(0), 0, v1::LOST);
+  v1::ModelEvent started = EndedEvent(trial, trial.models(0), 0, v1::ModelEnded::LOST);
   started.mutable_started()->mutable_device()->set_node("n");
   caf::anon_send(owner, started);
   events_.WaitForStart(id);
   EXPECT_EQ(events_.WaitForReturning(1)[0].trials_size(), 0);
   // Only the journal is left, as after a kill.
   caf::anon_send_exit(owner, caf::exit_reason::kill);
-  events_.WaitForState(id, v1::EXPERIMENT_FAILED);
+  events_.WaitForState(id, v1::ExperimentState::FAILED);
 
   nodes_have_returned_ = 1;
   absl::Status status;
@@ -405,7 +405,7 @@ TEST_F(HeadTest, WhereNothingIsKnownOfTheSpaceNodesReturnInVain) {
   nodes_have_returned_ = 1;
   const std::string id = Create(Search(), "").value();
   events_.WaitForCanceledDiscovery(id);
-  EXPECT_EQ(events_.WaitForState(id, v1::DONE).state().reason(), "the space is exhausted");
+  EXPECT_EQ(events_.WaitForState(id, v1::ExperimentState::DONE).state().reason(), "the space is exhausted");
   EXPECT_EQ(discoveries_, 2) << "it is asked for again";
 }
 
@@ -414,21 +414,21 @@ TEST_F(HeadTest, WhatIsCreatedIsRecordedBeforeItsSpaceIsKnown) {
   const absl::StatusOr<std::string> id = Create(Search(), "request 1");
   ASSERT_TRUE(id.ok()) << id.status();
   const JournalReader reader = Read(*id);
-  EXPECT_EQ(reader.State()->change.state(), v1::CREATED);
+  EXPECT_EQ(reader.State()->change.state(), v1::ExperimentState::CREATED);
   EXPECT_TRUE(reader.Served().value());
   EXPECT_EQ(reader.holder(), getpid());
   EXPECT_EQ(Create(Search(), "request 1").value(), *id);
   EXPECT_NE(Create(Search(), "request 2").value(), *id);
   EXPECT_NE(Create(Search(), "").value(), Create(Search(), "").value());
-  EXPECT_EQ(telemetry_->experiments[v1::CREATED].value(), 4);
+  EXPECT_EQ(telemetry_->experiments[v1::ExperimentState::CREATED].value(), 4);
 
   // An experiment can be stopped before it begins.
   v1::StopExperiment stop;
   stop.set_experiment(*id);
   stop.set_reason("enough");
   caf::anon_send(head_, stop);
-  EXPECT_EQ(events_.WaitForState(*id, v1::STOPPED).state().reason(), "enough");
-  EXPECT_EQ(Read(*id).State()->change.state(), v1::STOPPED);
+  EXPECT_EQ(events_.WaitForState(*id, v1::ExperimentState::STOPPED).state().reason(), "enough");
+  EXPECT_EQ(Read(*id).State()->change.state(), v1::ExperimentState::STOPPED);
   events_.WaitForCanceledDiscovery(*id);
   EXPECT_EQ(Create(Search(), "request 1").value(), *id) << "whatever became of it";
 }
@@ -436,7 +436,7 @@ TEST_F(HeadTest, WhatIsCreatedIsRecordedBeforeItsSpaceIsKnown) {
 TEST_F(HeadTest, WhatIsCreatedRunsToItsEnd) {
   const absl::StatusOr<std::string> id = Create(Search(), "request 1");
   ASSERT_TRUE(id.ok()) << id.status();
-  EXPECT_EQ(events_.WaitForState(*id, v1::DONE).state().reason(), "the space is exhausted");
+  EXPECT_EQ(events_.WaitForState(*id, v1::ExperimentState::DONE).state().reason(), "the space is exhausted");
   EXPECT_EQ(Read(*id).CountModels()->succeeded, 3);
   EXPECT_EQ(Read(*id).Space().value()->choices_size(), 1);
   EXPECT_TRUE(Read(*id).Served().value());
@@ -444,7 +444,7 @@ TEST_F(HeadTest, WhatIsCreatedRunsToItsEnd) {
 
 TEST_F(HeadTest, ItsWatchersLookAgainOnceAnExperimentThatEndedIsLetGoOf) {
   const std::string id = Create(Search(), "").value();
-  events_.WaitForState(id, v1::DONE);
+  events_.WaitForState(id, v1::ExperimentState::DONE);
   events_.WaitForNews(id);
   EXPECT_EQ(Read(id).holder(), std::nullopt);
 }
@@ -454,7 +454,7 @@ TEST_F(HeadTest, WhatIsWrongWithACreatedExperimentIsItsEnd) {
   config.mutable_strategy()->mutable_custom()->set_name("nobody's");
   const absl::StatusOr<std::string> id = Create(config, "");
   ASSERT_TRUE(id.ok()) << id.status();
-  const v1::ExperimentEvent end = events_.WaitForState(*id, v1::EXPERIMENT_FAILED);
+  const v1::ExperimentEvent end = events_.WaitForState(*id, v1::ExperimentState::FAILED);
   EXPECT_THAT(end.state().reason(), HasSubstr("nobody's"));
   const JournalReader reader = Read(*id);
   EXPECT_EQ(reader.State()->change.reason(), end.state().reason());
@@ -467,20 +467,21 @@ TEST_F(HeadTest, WhatIsWrongWithACreatedExperimentIsItsEnd) {
   discovered_.Clear();
   *discovered_.mutable_error() = StatusToProto(absl::InvalidArgumentError("no such data"));
   const std::string other = Create(Search(), "").value();
-  EXPECT_EQ(events_.WaitForState(other, v1::EXPERIMENT_FAILED).state().reason(), "no such data");
-  EXPECT_EQ(telemetry_->experiments_ended[v1::EXPERIMENT_FAILED].value(), 2u);
+  EXPECT_EQ(events_.WaitForState(other, v1::ExperimentState::FAILED).state().reason(), "no such data");
+  EXPECT_EQ(telemetry_->experiments_ended[v1::ExperimentState::FAILED].value(), 2u);
 }
 
 TEST_F(HeadTest, ADiscoveryThatIsLostIsTriedAgainButNotForEver) {
   lost_discoveries_ = 3;
   const std::string id = Create(Search(), "").value();
-  EXPECT_EQ(events_.WaitForState(id, v1::DONE).state().reason(), "the space is exhausted");
+  EXPECT_EQ(events_.WaitForState(id, v1::ExperimentState::DONE).state().reason(), "the space is exhausted");
   EXPECT_EQ(discoveries_, 4);
 
   lost_discoveries_ = 1000;
   discoveries_ = 0;
   const std::string lost = Create(Search(), "").value();
-  EXPECT_THAT(events_.WaitForState(lost, v1::EXPERIMENT_FAILED).state().reason(), HasSubstr("somebody killed it"));
+  EXPECT_THAT(events_.WaitForState(lost, v1::ExperimentState::FAILED).state().reason(),
+              HasSubstr("somebody killed it"));
   EXPECT_EQ(discoveries_, 7);
 }
 
@@ -490,8 +491,8 @@ TEST_F(HeadTest, WhatIsToGoOnCanBeStoppedBeforeItDoes) {
   events_.WaitForTrials(1);
   // Only the journal is left, as after a kill.
   caf::anon_send_exit(events_.WaitForTrials(1), caf::exit_reason::kill);
-  events_.WaitForState(id, v1::EXPERIMENT_FAILED);
-  EXPECT_EQ(Read(id).State()->change.state(), v1::RUNNING);
+  events_.WaitForState(id, v1::ExperimentState::FAILED);
+  EXPECT_EQ(Read(id).State()->change.state(), v1::ExperimentState::RUNNING);
 
   hold_discoveries_ = true;
   std::thread resume([&] {
@@ -505,12 +506,13 @@ TEST_F(HeadTest, WhatIsToGoOnCanBeStoppedBeforeItDoes) {
   v1::StopExperiment stop;
   stop.set_experiment(id);
   stop.set_reason("enough");
-  while (Read(id).State()->change.state() != v1::STOPPED) caf::anon_send(head_, stop);
+  while (Read(id).State()->change.state() != v1::ExperimentState::STOPPED) caf::anon_send(head_, stop);
   resume.join();
-  std::vector<v1::ExperimentState> states;
+  std::vector<v1::ExperimentState::State> states;
   const auto changes = Read(id).States();
   for (const StateRecord& state : *changes) states.push_back(state.change.state());
-  EXPECT_THAT(states, ::testing::ElementsAre(v1::RUNNING, v1::INTERRUPTED, v1::STOPPED));
+  EXPECT_THAT(states, ::testing::ElementsAre(v1::ExperimentState::RUNNING, v1::ExperimentState::INTERRUPTED,
+                                             v1::ExperimentState::STOPPED));
 }
 
 TEST_F(HeadTest, WhatNeverBeganAndCannotGoOnHasFailed) {
@@ -521,7 +523,7 @@ TEST_F(HeadTest, WhatNeverBeganAndCannotGoOnHasFailed) {
   const std::string id = CreateExperiment(*StateDir::Open(state_), created, {})->id;
   *discovered_.mutable_error() = StatusToProto(absl::InvalidArgumentError("no such data"));
   EXPECT_EQ(Resume(id).status(), absl::InvalidArgumentError("no such data"));
-  EXPECT_EQ(events_.WaitForState(id, v1::EXPERIMENT_FAILED).state().reason(), "no such data");
+  EXPECT_EQ(events_.WaitForState(id, v1::ExperimentState::FAILED).state().reason(), "no such data");
   EXPECT_EQ(Read(id).State()->change.reason(), "no such data");
 }
 
@@ -530,13 +532,13 @@ TEST_F(HeadTest, WhatRanAndCannotGoOnStaysAsItWasAndItsWatchersLook) {
   *created.mutable_config() = Search();
   absl::StatusOr<CreatedExperiment> made = CreateExperiment(*StateDir::Open(state_), created, {});
   v1::JournalBatch batch;
-  batch.add_records()->mutable_state()->set_state(v1::RUNNING);
+  batch.add_records()->mutable_state()->set_state(v1::ExperimentState::RUNNING);
   ASSERT_TRUE(made->held->writer->Write(batch).ok());
   made->held.reset();
   *discovered_.mutable_error() = StatusToProto(absl::InvalidArgumentError("no such data"));
   EXPECT_EQ(Resume(made->id).status(), absl::InvalidArgumentError("no such data"));
   events_.WaitForNews(made->id);
-  EXPECT_EQ(Read(made->id).State()->change.state(), v1::RUNNING);
+  EXPECT_EQ(Read(made->id).State()->change.state(), v1::ExperimentState::RUNNING);
   EXPECT_EQ(Read(made->id).holder(), std::nullopt) << "before they are told";
 }
 
@@ -545,12 +547,12 @@ TEST_F(HeadTest, APriorityIsCappedAndTheJournalHasWhatWasAskedFor) {
   config.set_priority(9);
   const absl::StatusOr<std::string> id = Submit(config);
   ASSERT_TRUE(id.ok()) << id.status();
-  events_.WaitForState(*id, v1::DONE);
+  events_.WaitForState(*id, v1::ExperimentState::DONE);
   EXPECT_EQ(events_.trials()[0].priority(), 5);
   EXPECT_EQ(Read(*id).experiment().config().priority(), 9);
   config.set_priority(-3);
   const size_t before = events_.trials().size();
-  events_.WaitForState(Submit(config).value(), v1::DONE);
+  events_.WaitForState(Submit(config).value(), v1::ExperimentState::DONE);
   EXPECT_EQ(events_.trials()[before].priority(), -3);
 }
 

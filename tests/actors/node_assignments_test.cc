@@ -37,7 +37,7 @@ class NodeAssignmentsTest : public ::testing::Test {
 
   static v1::ModelEvent End(int model, int sequence) {
     v1::ModelEvent event = Event(model, sequence);
-    event.mutable_ended()->set_outcome(v1::SUCCEEDED);
+    event.mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
     return event;
   }
 
@@ -51,8 +51,10 @@ class NodeAssignmentsTest : public ::testing::Test {
   // "1 CANCELED, 2 LOST": what becomes of the models that have not ended.
   static std::string Ends(const Assignment& assignment) {
     std::string text;
-    for (const v1::ModelEvent& event : NodeAssignments::EndsOf(std::get<Trial>(assignment.work), v1::LOST)) {
-      absl::StrAppend(&text, text.empty() ? "" : ", ", event.model(), " ", v1::Outcome_Name(event.ended().outcome()));
+    for (const v1::ModelEvent& event :
+         NodeAssignments::EndsOf(std::get<Trial>(assignment.work), v1::ModelEnded::LOST)) {
+      absl::StrAppend(&text, text.empty() ? "" : ", ", event.model(), " ",
+                      v1::ModelEnded::Outcome_Name(event.ended().outcome()));
     }
     return text;
   }

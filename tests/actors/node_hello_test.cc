@@ -17,7 +17,7 @@ v1::NodeHello Hello() {
   hello.set_program("p");
   hello.set_version("1.0");
   *hello.mutable_now() = Now();
-  hello.add_devices()->set_kind(v1::CPU);
+  hello.add_devices()->set_kind(v1::DeviceKind::CPU);
   return hello;
 }
 
@@ -34,7 +34,7 @@ TEST(NodeHelloTest, ANodeWithDevicesMayJoin) {
   EXPECT_EQ(Wrong([](v1::NodeHello& hello) {
               // A place for preparing work beside its device.
               v1::Device& place = *hello.add_devices();
-              place.set_kind(v1::CPU);
+              place.set_kind(v1::DeviceKind::CPU);
               place.set_prepares(true);
               hello.add_data("mnist");
               (*hello.mutable_labels())["gpu"] = "a100";

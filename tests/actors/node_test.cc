@@ -266,14 +266,15 @@ class NodeTest : public ActorTest {
     return message;
   }
   // The end of the worker's model.
-  void ReportEnd(int sequence, v1::Outcome outcome) {
+  void ReportEnd(int sequence, v1::ModelEnded::Outcome outcome) {
     v1::ModelEvent event;
     event.set_experiment("x");
     event.set_trial(7);
     event.set_model(1);
     event.set_sequence(sequence);
     event.mutable_ended()->set_outcome(outcome);
-    if (outcome == v1::SUCCEEDED) (*event.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 0.5;
+    if (outcome == v1::ModelEnded::SUCCEEDED)
+      (*event.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 0.5;
     caf::anon_send(node_, event);
     Run();
   }
@@ -628,7 +629,7 @@ TEST_F(NodeTest, WhatWasCanceledMeanwhileDoesNotBegin) {
   Say(head, cancel);
   EXPECT_TRUE(files_.cancellation->canceled());
   ASSERT_EQ(head->sent.size(), 3u) << "it does not wait for the end of the preparation";
-  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::ModelEnded::CANCELED);
   EXPECT_EQ(head->sent[0].news().event().attempt(), 1);
   EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1", "a 2 ended", "device 0 idle"));
   EXPECT_THAT(Told(), IsEmpty());
@@ -678,8 +679,8 @@ TEST_F(NodeTest, FilesThatNobodyCanReadEndTheAssignment) {
   Prepared(absl::FailedPreconditionError("/data has changed"));
   ASSERT_EQ(head->sent.size(), 3u);
   const v1::ModelEnded ended = head->sent[0].news().event().ended();
-  EXPECT_EQ(ended.outcome(), v1::FAILED);
-  EXPECT_EQ(ended.failure().reason(), v1::DATA_UNREADABLE);
+  EXPECT_EQ(ended.outcome(), v1::ModelEnded::FAILED);
+  EXPECT_EQ(ended.failure().reason(), v1::Failure::DATA_UNREADABLE);
   EXPECT_EQ(ended.failure().message(), "/data has changed");
   EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1", "a 2 ended", "device 0 idle"));
   SayReceived(head, "a", 2);
@@ -767,7 +768,7 @@ TEST_F(NodeTest, TheEndOfAModelIsSaidWhenWhatItLeftIsThere) {
   Begin(head, /*keep_weights=*/true);
   Report(1);
   EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1"));
-  ReportEnd(2, v1::SUCCEEDED);
+  ReportEnd(2, v1::ModelEnded::SUCCEEDED);
   EndTrial();
   EXPECT_THAT(files_.outputs->asked, ElementsAre("model 1 weights", "rest"));
   EXPECT_EQ(files_.outputs->metrics.values().at("default"), 0.5) << "by which the head's bar is judged";
@@ -866,20 +867,20 @@ TEST_F(NodeTest, ACanceledConversionReachesItsWorkerAndItsFilesNobody) {
 TEST_F(NodeTest, AModelWithoutItsWeightsHasNotSucceeded) {
   struct Case {
     absl::Status status;
-    v1::Outcome outcome;
+    v1::ModelEnded::Outcome outcome;
   };
-  for (const Case& one :
-       {Case{absl::ResourceExhaustedError("too large"), v1::FAILED}, Case{absl::AbortedError("canceled"), v1::CANCELED},
-        Case{absl::NotFoundError("?"), v1::LOST}}) {
+  for (const Case& one : {Case{absl::ResourceExhaustedError("too large"), v1::ModelEnded::FAILED},
+                          Case{absl::AbortedError("canceled"), v1::ModelEnded::CANCELED},
+                          Case{absl::NotFoundError("?"), v1::ModelEnded::LOST}}) {
     Start();
     const auto head = JoinElsewhere();
     Begin(head, /*keep_weights=*/true);
-    ReportEnd(1, v1::SUCCEEDED);
+    ReportEnd(1, v1::ModelEnded::SUCCEEDED);
     Delivered(1, one.status);
     ASSERT_EQ(head->sent.size(), 1u);
     const v1::ModelEnded& ended = head->sent[0].news().event().ended();
     EXPECT_EQ(ended.outcome(), one.outcome) << one.status;
-    EXPECT_EQ(ended.failure().message().find("too large") != std::string::npos, one.outcome == v1::FAILED);
+    EXPECT_EQ(ended.failure().message().find("too large") != std::string::npos, one.outcome == v1::ModelEnded::FAILED);
   }
 }
 
@@ -887,7 +888,7 @@ TEST_F(NodeTest, AModelThatGoesOnElsewhereLeavesItsCheckpoint) {
   Start();
   const auto head = JoinElsewhere();
   Begin(head, /*keep_weights=*/true);
-  ReportEnd(1, v1::LOST);
+  ReportEnd(1, v1::ModelEnded::LOST);
   EXPECT_THAT(files_.outputs->asked, ElementsAre("model 1 goes on"));
 }
 
@@ -910,13 +911,13 @@ TEST_F(NodeTest, WhatWasCanceledWaitsForNoDelivery) {
   Start();
   const auto head = JoinElsewhere();
   Begin(head, /*keep_weights=*/true);
-  ReportEnd(1, v1::SUCCEEDED);
+  ReportEnd(1, v1::ModelEnded::SUCCEEDED);
   EndTrial();
   v1::HeadMessage cancel;
   cancel.mutable_cancel()->set_assignment("a");
   Say(head, cancel);
   ASSERT_GE(head->sent.size(), 1u);
-  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::ModelEnded::CANCELED);
   EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1", "a 2 ended", "device 0 idle warm"));
   EXPECT_TRUE(files_.outputs->gone);
   // Too late.
@@ -933,16 +934,16 @@ TEST_F(NodeTest, WhatEndsAfterItWasCanceledHasNotSucceededWithoutItsWeights) {
   cancel.mutable_cancel()->set_assignment("a");
   Say(head, cancel);
   EXPECT_TRUE(files_.outputs->gone);
-  ReportEnd(1, v1::SUCCEEDED);
+  ReportEnd(1, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(head->sent.size(), 1u);
-  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::ModelEnded::CANCELED);
 }
 
 TEST_F(NodeTest, AHeadThatForgotTheTrialGetsNothingOfIt) {
   Start();
   const auto head = JoinElsewhere();
   Begin(head);
-  ReportEnd(1, v1::SUCCEEDED);
+  ReportEnd(1, v1::ModelEnded::SUCCEEDED);
   EndTrial();
   Close(head, absl::UnavailableError("restarted"));
   const auto next = Open();

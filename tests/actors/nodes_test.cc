@@ -84,8 +84,9 @@ class NodesTest : public ActorTest {
         [this](const v1::ProcessUp& up) { said_.push_back(absl::StrCat("up ", up.worker())); },
         [this](const v1::ModelEvent& event) {
           events_.push_back(event);
-          said_.push_back(absl::StrCat("event ", event.model(), " ", event.sequence(),
-                                       event.has_ended() ? " " + v1::Outcome_Name(event.ended().outcome()) : ""));
+          said_.push_back(
+              absl::StrCat("event ", event.model(), " ", event.sequence(),
+                           event.has_ended() ? " " + v1::ModelEnded::Outcome_Name(event.ended().outcome()) : ""));
         },
         [this](const v1::TrialEnded& ended) { said_.push_back(absl::StrCat("ended ", ended.trial())); },
         [](const v1::TrialSpec&, const TrialOwnerActor&) {},
@@ -142,7 +143,7 @@ class NodesTest : public ActorTest {
     *hello.mutable_now() = Now();
     for (int i = 0; i < devices; ++i) {
       v1::Device& device = *hello.add_devices();
-      device.set_kind(v1::CPU);
+      device.set_kind(v1::DeviceKind::CPU);
       device.set_index(i);
       device.set_node("some other name");
     }
@@ -190,7 +191,7 @@ class NodesTest : public ActorTest {
   }
   static v1::ModelEvent Success(int model, int sequence) {
     v1::ModelEvent event = Report(model, sequence);
-    event.mutable_ended()->set_outcome(v1::SUCCEEDED);
+    event.mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
     return event;
   }
   static v1::NodeMessage Ended(const std::string& assignment, int number) {
@@ -295,8 +296,8 @@ class NodesTest : public ActorTest {
     std::vector<std::string> lines;
     const v1::NodeList list = *Ask<v1::NodeList>(v1::ListNodesRequest());
     for (const v1::NodeStatus& node : list.nodes()) {
-      lines.push_back(absl::StrCat(node.name(), " ", v1::NodeCondition_Name(node.condition()), " ", node.busy(), "/",
-                                   node.devices()));
+      lines.push_back(absl::StrCat(node.name(), " ", v1::NodeStatus::Condition_Name(node.condition()), " ", node.busy(),
+                                   "/", node.devices()));
     }
     return lines;
   }
@@ -600,7 +601,7 @@ TEST_F(NodesTest, ASilentNodeGetsNoWorkThenWhatItRanIsLost) {
   EXPECT_EQ(lost[0], "event 2 1 LOST");
   EXPECT_EQ(lost[1], "ended 7");
   EXPECT_THAT(lost[2], HasSubstr("nothing was heard of it for 2m"));
-  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LOST);
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::ModelEnded::NODE_LOST);
   EXPECT_TRUE(absl::IsUnavailable(*link->closed));
   EXPECT_TRUE(absl::IsNotFound(Beat("instance of n")));
   EXPECT_THAT(Listed(), IsEmpty());
@@ -672,7 +673,7 @@ TEST_F(NodesTest, ANodeThatLeavesBlamesNobody) {
   message.mutable_leaving()->set_because("SIGTERM");
   Say(link, message);
   EXPECT_THAT(Said(), ElementsAre("event 1 2 LOST", "event 2 1 LOST", "ended 7", "down 0: node n left: SIGTERM"));
-  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT);
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::ModelEnded::NODE_LEFT);
   EXPECT_TRUE(link->closed->ok());
   EXPECT_THAT(Listed(), IsEmpty());
   EXPECT_EQ(options_.telemetry->nodes[NodeCondition::kJoined].value(), 0);
@@ -759,7 +760,7 @@ TEST_F(NodesTest, ATrialOfTheHeadBeforeGoesOnWhereTheJournalEnds) {
   EXPECT_THAT(link->Take(), ElementsAre("stop { assignment: \"G/1/5\" model: 1 }"));
   SayEvent(link, "G/1/5", 7, Success(1, 7));
   v1::ModelEvent stopped = Success(2, 1);
-  stopped.mutable_ended()->set_outcome(v1::STOPPED_EARLY);
+  stopped.mutable_ended()->set_outcome(v1::ModelEnded::STOPPED_EARLY);
   SayEvent(link, "G/1/5", 8, stopped);
   Say(link, Ended("G/1/5", 9));
   EXPECT_THAT(Said(), ElementsAre("event 1 7 SUCCEEDED", "event 2 1 STOPPED_EARLY", "ended 7"));
@@ -805,7 +806,7 @@ TEST_F(NodesTest, ATrialThatANodeSaysWhatCannotBeOfIsLost) {
   hello.mutable_held_trials(0)->set_device(1);
   EXPECT_THAT(Join(hello)->sent.at(0).hello().keep(), IsEmpty());
   EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7"));
-  EXPECT_EQ(events_[0].ended().lost_cause(), v1::HEAD_ENDED);
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::ModelEnded::HEAD_ENDED);
 }
 
 TEST_F(NodesTest, ANodeWaitsUntilItIsKnownWhatGoesOn) {
@@ -872,7 +873,7 @@ TEST_F(NodesTest, ADeviceThatIsDownLeavesAndComesBack) {
   lost.mutable_news()->set_lost("no process");
   Say(link, lost);
   EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7", "down 0: node n: no process"));
-  EXPECT_EQ(events_[0].ended().lost_cause(), v1::WORKER_DOWN);
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::ModelEnded::WORKER_DOWN);
   SayDevice(link, 0, /*idle=*/false, /*warm=*/false, "no process");
   EXPECT_THAT(Said(), IsEmpty());
   SayDevice(link, 0, /*idle=*/true);
@@ -918,7 +919,7 @@ TEST_F(NodesTest, WorkThatIsTooLargeForTheStreamEndsAndTheStreamDoesNot) {
   caf::anon_send(workers_[0], spec);
   Run();
   EXPECT_THAT(Said(), ElementsAre("event 1 1 FAILED", "ended 7", "ready 0"));
-  EXPECT_EQ(events_[0].ended().failure().reason(), v1::EXCEPTION);
+  EXPECT_EQ(events_[0].ended().failure().reason(), v1::Failure::EXCEPTION);
   EXPECT_THAT(events_[0].ended().failure().message(), HasSubstr("can be sent; large constants belong into"));
   EXPECT_THAT(link->Take(), IsEmpty());
 
@@ -1093,19 +1094,21 @@ TEST_F(NodesTest, ANodeThatLiesIsSentAwayAndItsWorkRunsElsewhere) {
   event.clear_time();
   event.mutable_time()->set_nanos(-1);
   lies.push_back(reports(event));
-  const auto ends = [&](v1::Outcome outcome, v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED) {
+  const auto ends = [&](v1::ModelEnded::Outcome outcome,
+                        v1::ModelEnded::LostCause cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED) {
     v1::ModelEvent end = Report(1, 1);
     end.mutable_ended()->set_outcome(outcome);
     end.mutable_ended()->set_lost_cause(cause);
     return reports(end);
   };
   // No outcome, one that nobody asked for, and losses that only the head can know of.
-  lies.push_back(ends(v1::OUTCOME_UNSPECIFIED));
-  lies.push_back(ends(static_cast<v1::Outcome>(99)));
-  lies.push_back(ends(v1::CANCELED));
-  lies.push_back(ends(v1::STOPPED_EARLY));
-  for (const v1::LostCause cause : {v1::LOST_CAUSE_UNSPECIFIED, v1::HEAD_ENDED, v1::NODE_LOST, v1::NODE_LEFT}) {
-    lies.push_back(ends(v1::LOST, cause));
+  lies.push_back(ends(v1::ModelEnded::OUTCOME_UNSPECIFIED));
+  lies.push_back(ends(static_cast<v1::ModelEnded::Outcome>(99)));
+  lies.push_back(ends(v1::ModelEnded::CANCELED));
+  lies.push_back(ends(v1::ModelEnded::STOPPED_EARLY));
+  for (const v1::ModelEnded::LostCause cause : {v1::ModelEnded::LOST_CAUSE_UNSPECIFIED, v1::ModelEnded::HEAD_ENDED,
+                                                v1::ModelEnded::NODE_LOST, v1::ModelEnded::NODE_LEFT}) {
+    lies.push_back(ends(v1::ModelEnded::LOST, cause));
   }
   // Left out, not what it was asked for, not at its end.
   lies.push_back(reports(Report(1, 1)));
@@ -1154,10 +1157,10 @@ TEST_F(NodesTest, AnEndThatWasAskedForIsBelieved) {
   caf::anon_send(workers_[0], cancel);
   Run();
   v1::ModelEvent event = Report(1, 1);
-  event.mutable_ended()->set_outcome(v1::STOPPED_EARLY);
+  event.mutable_ended()->set_outcome(v1::ModelEnded::STOPPED_EARLY);
   SayEvent(link, "H/1/1", 1, event);
   event = Report(2, 1);
-  event.mutable_ended()->set_outcome(v1::CANCELED);
+  event.mutable_ended()->set_outcome(v1::ModelEnded::CANCELED);
   SayEvent(link, "H/1/1", 2, event);
   EXPECT_THAT(Said(), ElementsAre("event 1 1 STOPPED_EARLY", "event 2 1 CANCELED"));
   EXPECT_FALSE(link->closed.has_value());
@@ -1170,7 +1173,7 @@ TEST_F(NodesTest, WhatANodeSaysIsCutWithinNoCharacter) {
   std::string text = "x";
   for (int i = 0; i < 1 << 16; ++i) text += "\u00e9";
   v1::ModelEvent event = Report(1, 1);
-  event.mutable_ended()->set_outcome(v1::FAILED);
+  event.mutable_ended()->set_outcome(v1::ModelEnded::FAILED);
   event.mutable_ended()->mutable_failure()->set_message(text);
   SayEvent(link, "H/1/1", 1, event);
   v1::NodeMessage message;
@@ -1466,7 +1469,7 @@ TEST_F(NodesTest, ANodeHasOnePlaceAtMostBesideItsDevices) {
   EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed)) << "a node trains";
   hello = Hello("n", 2);
   hello.mutable_devices(1)->set_prepares(true);
-  hello.mutable_devices(1)->set_kind(v1::GPU);
+  hello.mutable_devices(1)->set_kind(v1::DeviceKind::GPU);
   EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
   hello = Hello("n", kMaxDevicesOfNode + 1);
   hello.mutable_devices(kMaxDevicesOfNode)->set_prepares(true);

@@ -37,14 +37,13 @@ class PlacementTest : public DevicePoolTest {
   // A device of a node that ends in so long, when it had so long in all.
   Slot& AddEnding(milliseconds left, milliseconds lifetime) {
     v1::Device device;
-    device.set_kind(v1::GPU);
+    device.set_kind(v1::DeviceKind::GPU);
     device.set_node("job");
     device.set_memory(kGiB);
     Slot& slot = pool_.Add(device, /*local=*/false, {}, {});
     slot.ends = now_ + left;
     slot.lifetime = lifetime;
-    slot.worker = MakeWorker();
-    pool_.List(slot);
+    pool_.SetWorker(slot, MakeWorker());
     return slot;
   }
 
@@ -68,13 +67,12 @@ TEST_F(PlacementTest, ATrialGoesWhereItsProgramAndItsDataAre) {
 
 TEST_F(PlacementTest, ATrialGoesWhereItHasRoomElseToTheLargest) {
   AddGpu("n", 8 * kGiB);
-  Slot& large = AddGpu("m", 24 * kGiB);
+  AddGpu("m", 24 * kGiB);
   EXPECT_EQ(May(TrialOf(4 * kGiB)), "0 1 ");
   EXPECT_EQ(May(TrialOf(16 * kGiB)), "1 ");
   EXPECT_EQ(May(TrialOf(99 * kGiB)), "1 ");
   // Its node drains: nobody knows whether it will ever take another trial.
-  large.held = large.leaving = true;
-  pool_.Update(large);
+  Hold("m", /*leaving=*/true);
   EXPECT_EQ(May(TrialOf(16 * kGiB)), "0 ");
 }
 

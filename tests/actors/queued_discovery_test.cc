@@ -19,16 +19,16 @@ TEST(QueuedDiscoveryTest, BelongsToWhoeverAskedForIt) {
 
 TEST(QueuedDiscoveryTest, ThreeWorkersOrNodesTryADiscovery) {
   QueuedDiscovery discovery;
-  EXPECT_TRUE(TriesAgain(discovery, /*local=*/true, "", Lost()));
-  EXPECT_TRUE(TriesAgain(discovery, /*local=*/false, "n", Lost()));
-  EXPECT_TRUE(TriesAgain(discovery, /*local=*/false, "n", Lost())) << "the same node";
-  EXPECT_FALSE(TriesAgain(discovery, /*local=*/false, "m", Lost()));
+  EXPECT_TRUE(CountFailure(discovery, /*local=*/true, "", Lost()));
+  EXPECT_TRUE(CountFailure(discovery, /*local=*/false, "n", Lost()));
+  EXPECT_TRUE(CountFailure(discovery, /*local=*/false, "n", Lost())) << "the same node";
+  EXPECT_FALSE(CountFailure(discovery, /*local=*/false, "m", Lost()));
 }
 
 TEST(QueuedDiscoveryTest, ANodeThatLeavesInOrderSaysNothingOfIt) {
   QueuedDiscovery discovery;
   for (const char* const node : {"a", "b", "c", "d", "e"}) {
-    EXPECT_TRUE(TriesAgain(discovery, /*local=*/false, node, Left()));
+    EXPECT_TRUE(CountFailure(discovery, /*local=*/false, node, Left()));
   }
   EXPECT_TRUE(discovery.lost_nodes.empty());
   EXPECT_TRUE(IsBlameless(/*local=*/false, Left()));
@@ -38,18 +38,18 @@ TEST(QueuedDiscoveryTest, ANodeThatLeavesInOrderSaysNothingOfIt) {
 
 TEST(QueuedDiscoveryTest, WhatWillNotPassIsNotTriedAgain) {
   QueuedDiscovery discovery;
-  EXPECT_FALSE(TriesAgain(discovery, /*local=*/true, "", absl::NotFoundError("there is no such program")));
+  EXPECT_FALSE(CountFailure(discovery, /*local=*/true, "", absl::NotFoundError("there is no such program")));
   QueuedDiscovery canceled;
   canceled.canceled = true;
-  EXPECT_FALSE(TriesAgain(canceled, /*local=*/false, "n", Left()));
+  EXPECT_FALSE(CountFailure(canceled, /*local=*/false, "n", Left()));
 }
 
 TEST(QueuedDiscoveryTest, ThreePlacesTryAConversion) {
   QueuedDiscovery conversion;
   conversion.request.mutable_convert();
-  EXPECT_TRUE(TriesAgain(conversion, /*local=*/false, "n", Left()));
-  EXPECT_TRUE(TriesAgain(conversion, /*local=*/false, "n", Lost()));
-  EXPECT_FALSE(TriesAgain(conversion, /*local=*/false, "n", Left()));
+  EXPECT_TRUE(CountFailure(conversion, /*local=*/false, "n", Left()));
+  EXPECT_TRUE(CountFailure(conversion, /*local=*/false, "n", Lost()));
+  EXPECT_FALSE(CountFailure(conversion, /*local=*/false, "n", Left()));
 }
 
 }  // namespace

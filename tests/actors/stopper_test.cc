@@ -29,7 +29,8 @@ class StopperTest : public ActorTest {
   StopperTest() {
     auto stopper = std::make_unique<UsersStopper>();
     stopper_ = stopper.get();
-    actor_ = Spawn(StopperBehavior, std::make_shared<GuardedStopper>(std::move(stopper), v1::MAXIMIZE));
+    actor_ =
+        Spawn(StopperBehavior, std::make_shared<GuardedStopper>(std::move(stopper), v1::ObjectiveConfig::MAXIMIZE));
   }
 
   template <typename Message>

@@ -13,7 +13,7 @@ v1::SpaceSpec OneChoice() {
   v1::SpaceSpec spec;
   v1::Choice& choice = *spec.add_choices();
   choice.set_label("x");
-  choice.set_kind(v1::VALUE_CHOICE);
+  choice.set_kind(v1::Choice::VALUE_CHOICE);
   for (int option = 0; option < 10; ++option) choice.add_candidates()->set_i(option);
   spec.set_complete(true);
   return spec;
@@ -180,9 +180,9 @@ TEST(GuardedStrategyTest, ObservationsAreTurnedByTheirObjectives) {
   config.add_objectives();
   v1::ObjectiveConfig& flops = *config.add_objectives();
   flops.set_metric("flops");
-  flops.set_goal(v1::MINIMIZE);
+  flops.set_goal(v1::ObjectiveConfig::MINIMIZE);
   v1::TellRequest tell;
-  tell.set_outcome(v1::SUCCEEDED);
+  tell.set_outcome(v1::ModelEnded::SUCCEEDED);
   tell.set_value(0.5);
   tell.add_objectives(0.5);
   tell.add_objectives(9);

@@ -68,14 +68,14 @@ class TrainingServiceTest : public ActorTest {
   // A device of that node joins, with so many GiB. Returns its number.
   int Join(const std::string& node, const std::string& program = "", int gib = 0,
            std::optional<absl::Duration> life = std::nullopt, const std::vector<std::string>& data = {},
-           const std::map<std::string, std::string>& labels = {}, v1::DeviceKind kind = v1::GPU) {
+           const std::map<std::string, std::string>& labels = {}, v1::DeviceKind::Kind kind = v1::DeviceKind::GPU) {
     const auto number = std::make_shared<int>(-1);
     const WorkerActor worker = MakeWorker(number);
     v1::DeviceJoined joined;
     joined.mutable_device()->set_kind(kind);
     joined.mutable_device()->set_node(node);
     joined.mutable_device()->set_memory(int64_t{gib} << 30);
-    if (kind == v1::CPU) joined.mutable_device()->set_memory_limit(int64_t{gib} << 30);
+    if (kind == v1::DeviceKind::CPU) joined.mutable_device()->set_memory_limit(int64_t{gib} << 30);
     joined.set_program(program);
     if (life.has_value()) *joined.mutable_ends() = ToTimestamp(absl::Now() + *life);
     v1::NodeOffer offer;
@@ -90,7 +90,7 @@ class TrainingServiceTest : public ActorTest {
     const auto number = std::make_shared<int>(-1);
     const WorkerActor worker = MakeWorker(number);
     v1::DeviceJoined joined;
-    joined.mutable_device()->set_kind(v1::CPU);
+    joined.mutable_device()->set_kind(v1::DeviceKind::CPU);
     joined.mutable_device()->set_node(node);
     joined.mutable_device()->set_prepares(true);
     joined.set_program(program);
@@ -153,8 +153,8 @@ class TrainingServiceTest : public ActorTest {
   void ExpectLostWithHead(int trial) {
     ASSERT_FALSE(events_.empty());
     EXPECT_EQ(events_.back().trial(), trial);
-    EXPECT_EQ(events_.back().ended().outcome(), v1::LOST);
-    EXPECT_EQ(events_.back().ended().lost_cause(), v1::HEAD_ENDED);
+    EXPECT_EQ(events_.back().ended().outcome(), v1::ModelEnded::LOST);
+    EXPECT_EQ(events_.back().ended().lost_cause(), v1::ModelEnded::HEAD_ENDED);
   }
   void Recorded(const std::string& experiment, int trial, int model = 0, int sequence = 0) {
     v1::EventsRecorded recorded;
@@ -191,8 +191,8 @@ class TrainingServiceTest : public ActorTest {
   }
   // A source of nodes says so; returns what waits for it.
   int Expect(int devices, const std::string& because, const std::string& program = "", int gib = 0,
-             v1::DeviceKind kind = v1::DEVICE_KIND_UNSPECIFIED, const std::map<std::string, std::string>& labels = {},
-             const std::vector<std::string>& data = {}) {
+             v1::DeviceKind::Kind kind = v1::DeviceKind::KIND_UNSPECIFIED,
+             const std::map<std::string, std::string>& labels = {}, const std::vector<std::string>& data = {}) {
     v1::ExpectDevices expect;
     *expect.mutable_data() = {data.begin(), data.end()};
     expect.set_device_kind(kind);
@@ -256,10 +256,10 @@ class TrainingServiceTest : public ActorTest {
     caf::anon_send(service_, MakeTrial(experiment, trial), owner_);
     Run();
   }
-  static v1::RequirementsConfig Require(v1::DeviceKind kind, int gib = 0,
+  static v1::RequirementsConfig Require(v1::DeviceKind::Kind kind, int gib = 0,
                                         const std::map<std::string, std::string>& labels = {}) {
     v1::RequirementsConfig requirements;
-    if (kind != v1::DEVICE_KIND_UNSPECIFIED) requirements.set_device_kind(kind);
+    if (kind != v1::DeviceKind::KIND_UNSPECIFIED) requirements.set_device_kind(kind);
     if (gib > 0) requirements.set_min_device_memory(int64_t{gib} << 30);
     requirements.mutable_node_labels()->insert(labels.begin(), labels.end());
     return requirements;
@@ -363,14 +363,14 @@ TEST_F(TrainingServiceTest, ATrialWaitsForItsNodeAndGoesOnWithIt) {
   Return("n", {Held("a", 7), Held("a", 8), Held("b", 7)});
   EXPECT_EQ(*kept_, std::vector<int>{7});
   EXPECT_EQ(WaitingFor("a"), "");
-  v1::ModelEvent report = EndedEvent(MakeTrial("a", 7, 1), MakeModel(1), 5, v1::SUCCEEDED);
+  v1::ModelEvent report = EndedEvent(MakeTrial("a", 7, 1), MakeModel(1), 5, v1::ModelEnded::SUCCEEDED);
   report.mutable_intermediate();
   caf::anon_send(service_, report);
   Recorded("a", 7, 1, 64);
   EXPECT_EQ(recorded_, std::vector<int>{64});
   Stop("a", 7, 1);
   EXPECT_EQ(stopped_, std::vector<int>{1});
-  caf::anon_send(service_, EndedEvent(MakeTrial("a", 7, 1), MakeModel(1), 6, v1::STOPPED_EARLY));
+  caf::anon_send(service_, EndedEvent(MakeTrial("a", 7, 1), MakeModel(1), 6, v1::ModelEnded::STOPPED_EARLY));
   Ended("a", 7);
   EXPECT_EQ(events_.size(), 2u);
   EXPECT_EQ(telemetry_->trials_running.value(), 0);
@@ -460,7 +460,7 @@ TEST_F(TrainingServiceTest, WhatIsCanceledOrStoppedDoesNotWaitForItsNode) {
   EXPECT_TRUE(events_.empty()) << "the other model goes on";
   Stop("a", 7, 2);
   ASSERT_EQ(events_.size(), 2u);
-  EXPECT_EQ(events_[1].ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(events_[1].ended().outcome(), v1::ModelEnded::STOPPED_EARLY);
   Await(8);
   Await(9);
   Return("n", {Held("a", 9)});
@@ -475,7 +475,7 @@ TEST_F(TrainingServiceTest, WhatIsCanceledOrStoppedDoesNotWaitForItsNode) {
   // If the node leaves without reporting an end, the attempt is lost; otherwise the node reports the end first.
   Leave(100);
   ASSERT_EQ(events_.size(), 5u);
-  EXPECT_EQ(events_[4].ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(events_[4].ended().outcome(), v1::ModelEnded::CANCELED);
 }
 
 TEST_F(TrainingServiceTest, ANodeHearsWhenTheEndOfATrialIsInTheJournalOrNobodyWritesOne) {
@@ -529,10 +529,10 @@ TEST_F(TrainingServiceTest, EventsReachTheOwner) {
   Ready(0);
   Submit("a", 1);
   const v1::TrialSpec trial = MakeTrial("a", 1);
-  caf::anon_send(service_, EndedEvent(trial, trial.models(0), 0, v1::SUCCEEDED));
+  caf::anon_send(service_, EndedEvent(trial, trial.models(0), 0, v1::ModelEnded::SUCCEEDED));
   Run();
   ASSERT_EQ(events_.size(), 1u);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::SUCCEEDED);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::SUCCEEDED);
 }
 
 TEST_F(TrainingServiceTest, CancelDropsWhatWaitsAndCancelsWhatRuns) {
@@ -548,7 +548,7 @@ TEST_F(TrainingServiceTest, CancelDropsWhatWaitsAndCancelsWhatRuns) {
   EXPECT_EQ(canceled_, std::vector<int>{1});
   ASSERT_EQ(events_.size(), 1u);
   EXPECT_EQ(events_[0].trial(), 2);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::CANCELED);
   Ended("a", 1);
   Ready(0);
   EXPECT_EQ(assigned_[0].size(), 2u) << "b's trial is still there";
@@ -560,8 +560,8 @@ TEST_F(TrainingServiceTest, AWorkerThatGoesDownLosesItsTrialAndIsReplaced) {
   Submit("a", 1);
   Kill(0);
   ASSERT_EQ(events_.size(), 1u);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::LOST);
-  EXPECT_EQ(events_[0].ended().failure().reason(), v1::WORKER_LOST);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::LOST);
+  EXPECT_EQ(events_[0].ended().failure().reason(), v1::Failure::WORKER_LOST);
   EXPECT_EQ(spawned_, 2);
   Submit("a", 2);
   Ready(0);
@@ -635,7 +635,7 @@ TEST_F(TrainingServiceTest, AStoppedModelLeavesTheTrialThatIsQueuedAndTheLastOne
   ASSERT_EQ(events_.size(), 1u);
   EXPECT_EQ(events_[0].model(), 1);
   EXPECT_EQ(events_[0].attempt(), 1);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::STOPPED_EARLY);
   Stop("a", 1, 1);
   EXPECT_EQ(events_.size(), 1u) << "it has ended";
   Stop("a", 1, 2);
@@ -692,7 +692,7 @@ TEST_F(TrainingServiceTest, WhereNoDeviceIsLeftEverythingIsLostAtOnce) {
   }
   EXPECT_EQ(spawned_, 4);
   ASSERT_EQ(events_.size(), 1u);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::LOST);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::LOST);
   Submit("a", 2);
   ASSERT_EQ(events_.size(), 2u) << "and what comes later";
 }
@@ -755,7 +755,7 @@ TEST_F(TrainingServiceTest, ADeviceThatJoinsWorksOnceItIsReadyAndLeavesWithItsWo
   Ready(joined);
   EXPECT_EQ(assigned_[joined], std::vector<int>{1});
   const v1::TrialSpec trial = MakeTrial("a", 1);
-  caf::anon_send(service_, EndedEvent(trial, trial.models(0), 0, v1::SUCCEEDED));
+  caf::anon_send(service_, EndedEvent(trial, trial.models(0), 0, v1::ModelEnded::SUCCEEDED));
   Ended("a", 1);
   EXPECT_EQ(events_.size(), 1u);
   Ready(joined);
@@ -792,7 +792,7 @@ TEST_F(TrainingServiceTest, WhatWasAskedOfATrialThatDidNotBeginIsDone) {
   Leave(first);
   ASSERT_EQ(events_.size(), 1u);
   EXPECT_EQ(events_[0].model(), stopped);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::STOPPED_EARLY);
 
   const int second = Join("n1");
   Ready(second);
@@ -803,7 +803,7 @@ TEST_F(TrainingServiceTest, WhatWasAskedOfATrialThatDidNotBeginIsDone) {
   Run();
   Leave(second);
   ASSERT_EQ(events_.size(), 2u);
-  EXPECT_EQ(events_[1].ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(events_[1].ended().outcome(), v1::ModelEnded::CANCELED);
 }
 
 TEST_F(TrainingServiceTest, ATrialThatNeverBeginsIsLostAtLast) {
@@ -818,8 +818,8 @@ TEST_F(TrainingServiceTest, ATrialThatNeverBeginsIsLostAtLast) {
     Leave(joined);
   }
   ASSERT_EQ(events_.size(), 1u);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::LOST);
-  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT) << "that counts against nobody";
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::LOST);
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::ModelEnded::NODE_LEFT) << "that counts against nobody";
 }
 
 TEST_F(TrainingServiceTest, WhatNodesHaveNoRoomForKeepsNobodyElseWaiting) {
@@ -855,11 +855,12 @@ TEST_F(TrainingServiceTest, AWorkerThatSaysWhatBecameOfItsTrialBeforeItGoesDownL
   Ready(joined);
   Submit("a", 1);
   const v1::TrialSpec trial = MakeTrial("a", 1);
-  caf::anon_send(service_, EndedEvent(trial, trial.models(0), 5, v1::LOST, v1::Failure(), v1::NODE_LOST));
+  caf::anon_send(service_,
+                 EndedEvent(trial, trial.models(0), 5, v1::ModelEnded::LOST, v1::Failure(), v1::ModelEnded::NODE_LOST));
   Ended("a", 1);
   Leave(joined);
   ASSERT_EQ(events_.size(), 1u);
-  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LOST);
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::ModelEnded::NODE_LOST);
 }
 
 TEST_F(TrainingServiceTest, InAnOpenPoolWorkWaitsForDevices) {
@@ -946,16 +947,16 @@ TEST_F(TrainingServiceTest, ATrialDoesNotWaitForRoomOnADeviceThatFailsAgainAndAg
 
 TEST_F(TrainingServiceTest, ATrialGoesToADeviceThatMeetsItsRequirementsAndHoldsNobodyUp) {
   StartService(0, /*open=*/true);
-  const int cpu = Join("n1", "", 32, std::nullopt, {}, {{"gpu", "a100"}}, v1::CPU);
+  const int cpu = Join("n1", "", 32, std::nullopt, {}, {{"gpu", "a100"}}, v1::DeviceKind::CPU);
   const int small = Join("n2", "", 8, std::nullopt, {}, {{"gpu", "a100"}});
   const int other = Join("n3", "", 16, std::nullopt, {}, {{"gpu", "t4"}});
   const int fits = Join("n4", "", 16, std::nullopt, {}, {{"gpu", "a100"}, {"rack", "7"}});
   for (const int worker : {cpu, small, other}) Ready(worker);
-  SubmitRequiring(Require(v1::GPU, 16, {{"gpu", "a100"}}), "a", 1);
+  SubmitRequiring(Require(v1::DeviceKind::GPU, 16, {{"gpu", "a100"}}), "a", 1);
   EXPECT_TRUE(assigned_.empty());
   EXPECT_EQ(WaitingFor("a"), "") << "for its turn";
-  SubmitRequiring(Require(v1::CPU), "b", 2);
-  SubmitRequiring(Require(v1::DEVICE_KIND_UNSPECIFIED, 0, {{"gpu", "t4"}}), "c", 3);
+  SubmitRequiring(Require(v1::DeviceKind::CPU), "b", 2);
+  SubmitRequiring(Require(v1::DeviceKind::KIND_UNSPECIFIED, 0, {{"gpu", "t4"}}), "c", 3);
   Submit("d", 4);
   EXPECT_EQ(assigned_[cpu], std::vector<int>{2});
   EXPECT_EQ(assigned_[other], std::vector<int>{3});
@@ -971,7 +972,7 @@ TEST_F(TrainingServiceTest, DevicesOfAlmostTheSameMemoryAreToldApart) {
     const auto number = std::make_shared<int>(-1);
     const WorkerActor worker = MakeWorker(number);
     v1::DeviceJoined joined;
-    joined.mutable_device()->set_kind(v1::GPU);
+    joined.mutable_device()->set_kind(v1::DeviceKind::GPU);
     joined.mutable_device()->set_node("n");
     joined.mutable_device()->set_memory(int64_t{mib} << 20);
     *number = Ask<v1::DeviceAdded>(joined, v1::NodeOffer(), worker).worker();
@@ -994,12 +995,12 @@ TEST_F(TrainingServiceTest, DevicesOfAlmostTheSameMemoryAreToldApart) {
 
 TEST_F(TrainingServiceTest, WhatFindsNoDeviceThatMeetsItsRequirementsSaysForWhatItWaits) {
   StartService(0, /*open=*/true);
-  const v1::RequirementsConfig requirements = Require(v1::GPU, 16, {{"gpu", "a100"}});
+  const v1::RequirementsConfig requirements = Require(v1::DeviceKind::GPU, 16, {{"gpu", "a100"}});
   SubmitRequiring(requirements, "a", 1);
   EXPECT_EQ(WaitingFor("a"),
             "a device that meets its requirements (GPU, at least 16 GiB, label gpu=a100): this head has none of its "
             "own, and no node has joined it");
-  Join("n1", "", 32, std::nullopt, {}, {}, v1::CPU);
+  Join("n1", "", 32, std::nullopt, {}, {}, v1::DeviceKind::CPU);
   EXPECT_THAT(WaitingFor("a"), HasSubstr("of 1 device, none is a GPU"));
   Join("n2", "", 8);
   EXPECT_THAT(WaitingFor("a"),
@@ -1021,19 +1022,19 @@ TEST_F(TrainingServiceTest, WhatFindsNoDeviceThatMeetsItsRequirementsSaysForWhat
 
 TEST_F(TrainingServiceTest, TheShareOfAnExperimentIsOfTheDevicesThatMeetItsRequirements) {
   StartService(0, /*open=*/true);
-  for (int i = 0; i < 4; ++i) Join("n1", "", 8, std::nullopt, {}, {}, v1::CPU);
+  for (int i = 0; i < 4; ++i) Join("n1", "", 8, std::nullopt, {}, {}, v1::DeviceKind::CPU);
   Join("n2", "", 16);
   Join("n2", "", 16);
-  Want("a", std::nullopt, 0, "", Require(v1::GPU));
+  Want("a", std::nullopt, 0, "", Require(v1::DeviceKind::GPU));
   Want("b");
   EXPECT_EQ(shares_, (std::map<std::string, int>{{"a", 2}, {"b", 4}}));
   EXPECT_EQ(planning_gib_, (std::map<std::string, int>{{"a", 16}, {"b", 8}}));
-  Expect(3, "", "", 0, v1::CPU);
+  Expect(3, "", "", 0, v1::DeviceKind::CPU);
   EXPECT_EQ(shares_["a"], 2) << "they would not do";
-  Expect(3, "", "", 0, v1::GPU);
+  Expect(3, "", "", 0, v1::DeviceKind::GPU);
   EXPECT_EQ(shares_["a"], 5);
   v1::ListDevices list;
-  *list.mutable_requirements() = Require(v1::GPU, 16);
+  *list.mutable_requirements() = Require(v1::DeviceKind::GPU, 16);
   EXPECT_EQ(Ask<v1::DeviceList>(list).devices_size(), 2);
   // A node that drains takes no share any more.
   Expect(0, "");
@@ -1451,16 +1452,16 @@ TEST_F(TrainingServiceTest, NodesThatAreTooSmallAreNotAskedFor) {
 TEST_F(TrainingServiceTest, NodesThatWouldNotMeetTheRequirementsAreNotAskedFor) {
   StartService(1, /*open=*/true);
   Ready(0);
-  SubmitRequiring(Require(v1::GPU, 16, {{"gpu", "a100"}}), "a", 1);
-  EXPECT_EQ(Expect(1, "", "", 0, v1::CPU, {{"gpu", "a100"}}), 0);
-  EXPECT_EQ(Expect(1, "", "", 0, v1::GPU), 0);
-  EXPECT_EQ(Expect(1, "", "", 8, v1::GPU, {{"gpu", "a100"}}), 0);
-  EXPECT_EQ(Expect(1, "", "", 0, v1::GPU, {{"gpu", "a100"}}), 1)
+  SubmitRequiring(Require(v1::DeviceKind::GPU, 16, {{"gpu", "a100"}}), "a", 1);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DeviceKind::CPU, {{"gpu", "a100"}}), 0);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DeviceKind::GPU), 0);
+  EXPECT_EQ(Expect(1, "", "", 8, v1::DeviceKind::GPU, {{"gpu", "a100"}}), 0);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DeviceKind::GPU, {{"gpu", "a100"}}), 1)
       << "nobody knows how large they are, and the idle device of this machine does not do";
   // Now it is known: another one would be as small.
   const int small = Join("n1", "", 8, std::nullopt, {}, {{"gpu", "a100"}});
   Leave(small);
-  EXPECT_EQ(Expect(1, "", "", 0, v1::GPU, {{"gpu", "a100"}}), 0);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DeviceKind::GPU, {{"gpu", "a100"}}), 0);
 }
 
 TEST_F(TrainingServiceTest, NodesThatWouldLackTheDataAreNotAskedFor) {
@@ -1468,15 +1469,15 @@ TEST_F(TrainingServiceTest, NodesThatWouldLackTheDataAreNotAskedFor) {
   SubmitReading("data://mnist/train.csv", "a", 1);
   Discover("c", "data://imagenet");
   EXPECT_EQ(Expect(1, ""), 0);
-  EXPECT_EQ(Expect(1, "", "", 0, v1::DEVICE_KIND_UNSPECIFIED, {}, {"mnist"}), 1);
-  EXPECT_EQ(Expect(1, "", "", 0, v1::DEVICE_KIND_UNSPECIFIED, {}, {"imagenet", "mnist"}), 2);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DeviceKind::KIND_UNSPECIFIED, {}, {"mnist"}), 1);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DeviceKind::KIND_UNSPECIFIED, {}, {"imagenet", "mnist"}), 2);
 }
 
 TEST_F(TrainingServiceTest, IdleDevicesWithoutTheDataOfADiscoveryAreNotEnough) {
   StartService(1, /*open=*/true);
   Ready(0);
   Discover("c", "data://imagenet");
-  EXPECT_EQ(Expect(1, "", "", 0, v1::DEVICE_KIND_UNSPECIFIED, {}, {"imagenet"}), 1);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DeviceKind::KIND_UNSPECIFIED, {}, {"imagenet"}), 1);
 }
 
 TEST_F(TrainingServiceTest, DevicesOfThisMachineThatAreAboutToBeginAreEnough) {
@@ -1575,7 +1576,7 @@ TEST_F(TrainingServiceTest, APlaceKeepsNoPoolAlive) {
     RunDelayed();
   }
   ASSERT_EQ(events_.size(), 1u) << "its only device is given up";
-  EXPECT_EQ(events_[0].ended().outcome(), v1::LOST);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::LOST);
   Discover();
   EXPECT_FALSE(discovered_.value().ok());
 }

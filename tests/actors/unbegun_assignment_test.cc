@@ -16,7 +16,7 @@ std::string Said(const v1::Assignment& assignment, const absl::Status& why, cons
   for (const v1::AssignmentNews& news : NewsOfUnbegun(assignment, stopped, why)) {
     if (news.has_event()) {
       const v1::ModelEvent& event = news.event();
-      absl::StrAppend(&said, event.model(), " ", v1::Outcome_Name(event.ended().outcome()), "; ");
+      absl::StrAppend(&said, event.model(), " ", v1::ModelEnded::Outcome_Name(event.ended().outcome()), "; ");
     } else if (news.has_ended()) {
       absl::StrAppend(&said, news.ended().experiment(), " ", news.ended().trial(), " ended");
     } else if (news.has_refused()) {

@@ -72,8 +72,7 @@ TEST_F(WaitingWorkTest, SaysWhatTheDevicesLack) {
             "a node with the program that discovered its space (build id p): none of those that are there runs it");
   pool_.Learn(slot, "p");
   EXPECT_EQ(Lacking(), "");
-  slot.worker = nullptr;
-  pool_.Update(slot);
+  pool_.WorkerDown(slot);
   EXPECT_EQ(Lacking(), "a device: each of the 1 that could run it is down, or its node is silent or drained");
 }
 

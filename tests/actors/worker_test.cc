@@ -112,10 +112,12 @@ class WorkerTest : public ActorTest {
     event.mutable_model()->mutable_started();
     Say(event);
   }
-  void SayModelEnded(int model, v1::Outcome outcome, v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED) {
+  void SayModelEnded(int model, v1::ModelEnded::Outcome outcome,
+                     v1::Failure::Reason reason = v1::Failure::REASON_UNSPECIFIED) {
     v1::TrialEvent event = ModelEventOf(model, 2);
     event.mutable_model()->mutable_ended()->set_outcome(outcome);
-    if (outcome == v1::FAILED) event.mutable_model()->mutable_ended()->mutable_failure()->set_reason(reason);
+    if (outcome == v1::ModelEnded::FAILED)
+      event.mutable_model()->mutable_ended()->mutable_failure()->set_reason(reason);
     Say(event);
   }
   void SayTrialEnded(bool recycle = false) {
@@ -214,7 +216,7 @@ TEST_F(WorkerTest, KeepsAHealthyProcessWarm) {
   ASSERT_EQ(process().requests.size(), 1u);
   EXPECT_EQ(process().requests[0].run().trial(), 1);
   SayStarted(1);
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   SayTrialEnded();
   EXPECT_EQ(ended_, 1);
   EXPECT_EQ(ready_, 2);
@@ -225,7 +227,7 @@ TEST_F(WorkerTest, KeepsAHealthyProcessWarm) {
 TEST_F(WorkerTest, EndsAProcessThatOutgrewItsMemory) {
   StartWarmWorker();
   Assign(MakeTrial("e", 1));
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   SayTrialEnded(/*recycle=*/true);
   EXPECT_TRUE(process().gone);
   EXPECT_EQ(ready_, 2);
@@ -236,25 +238,26 @@ TEST_F(WorkerTest, EndsAProcessThatOutgrewItsMemory) {
 
 TEST_F(WorkerTest, KeepsTheProcessOfAModelThatOnlyThrew) {
   StartWarmWorker();
-  for (const v1::FailureReason reason : {v1::EXCEPTION, v1::NAN_LOSS, v1::NO_METRIC, v1::SPACE_MISMATCH}) {
+  for (const v1::Failure::Reason reason :
+       {v1::Failure::EXCEPTION, v1::Failure::NAN_LOSS, v1::Failure::NO_METRIC, v1::Failure::SPACE_MISMATCH}) {
     Assign(MakeTrial("e", 1));
-    SayModelEnded(1, v1::FAILED, reason);
+    SayModelEnded(1, v1::ModelEnded::FAILED, reason);
     SayTrialEnded();
     EXPECT_TRUE(warm_) << reason;
     EXPECT_FALSE(process().gone) << reason;
   }
   Assign(MakeTrial("e", 1));
-  SayModelEnded(1, v1::FAILED, v1::OUT_OF_MEMORY);
+  SayModelEnded(1, v1::ModelEnded::FAILED, v1::Failure::OUT_OF_MEMORY);
   SayTrialEnded();
   EXPECT_FALSE(warm_);
   EXPECT_TRUE(process().gone);
 }
 
 TEST_F(WorkerTest, AnExceptionMayHaveBrokenTheGpuOfItsProcess) {
-  device_.set_kind(v1::GPU);
+  device_.set_kind(v1::DeviceKind::GPU);
   StartWarmWorker();
   Assign(MakeTrial("e", 1));
-  SayModelEnded(1, v1::FAILED, v1::EXCEPTION);
+  SayModelEnded(1, v1::ModelEnded::FAILED, v1::Failure::EXCEPTION);
   SayTrialEnded();
   EXPECT_TRUE(process().gone);
 }
@@ -264,11 +267,11 @@ TEST_F(WorkerTest, ATrialThatEndsWithoutItsModelsFailsThemAndItsProcessIsReplace
   v1::TrialSpec trial = MakeTrial("e", 1);
   *trial.add_models() = MakeModel(2);
   Assign(trial);
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   SayTrialEnded();
   ASSERT_EQ(events_.size(), 2u);
   EXPECT_EQ(events_[1].model(), 2);
-  EXPECT_EQ(events_[1].ended().outcome(), v1::FAILED);
+  EXPECT_EQ(events_[1].ended().outcome(), v1::ModelEnded::FAILED);
   EXPECT_THAT(events_[1].ended().failure().message(), HasSubstr("without a word"));
   EXPECT_EQ(ended_, 1);
   EXPECT_TRUE(process().gone);
@@ -278,33 +281,37 @@ TEST_F(WorkerTest, WhatIsSaidOfAnotherTrialIsIgnored) {
   StartWarmWorker();
   Assign(MakeTrial("e", 1));
   experiment_ = "forged";
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   SayTrialEnded();
   EXPECT_TRUE(events_.empty());
   EXPECT_EQ(ended_, 0);
   experiment_ = "e";
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   SayTrialEnded();
   EXPECT_EQ(events_.size(), 1u);
   EXPECT_EQ(ended_, 1);
 }
 
 TEST_F(WorkerTest, AProcessThatSaysWhatCannotBeFailsItsTrialAndIsReplaced) {
-  const auto ended = [this](v1::Outcome outcome, v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED) {
+  const auto ended = [this](v1::ModelEnded::Outcome outcome,
+                            v1::ModelEnded::LostCause cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED) {
     v1::TrialEvent event = ModelEventOf(1, 2);
     event.mutable_model()->mutable_ended()->set_outcome(outcome);
     event.mutable_model()->mutable_ended()->set_lost_cause(cause);
     return event;
   };
-  std::vector<v1::TrialEvent> lies = {
-      ended(v1::OUTCOME_UNSPECIFIED), ended(static_cast<v1::Outcome>(99)), ended(v1::CANCELED),
-      ended(v1::STOPPED_EARLY),       ended(v1::LOST, v1::HEAD_ENDED),     ended(v1::LOST, v1::NODE_LEFT)};
+  std::vector<v1::TrialEvent> lies = {ended(v1::ModelEnded::OUTCOME_UNSPECIFIED),
+                                      ended(static_cast<v1::ModelEnded::Outcome>(99)),
+                                      ended(v1::ModelEnded::CANCELED),
+                                      ended(v1::ModelEnded::STOPPED_EARLY),
+                                      ended(v1::ModelEnded::LOST, v1::ModelEnded::HEAD_ENDED),
+                                      ended(v1::ModelEnded::LOST, v1::ModelEnded::NODE_LEFT)};
   // Said twice, no number at all, another attempt, nothing.
   for (const int sequence : {1, 0, -1, 1 << 30}) {
     lies.push_back(ModelEventOf(1, sequence));
     lies.back().mutable_model()->mutable_intermediate();
   }
-  lies.push_back(ended(v1::SUCCEEDED));
+  lies.push_back(ended(v1::ModelEnded::SUCCEEDED));
   lies.back().mutable_model()->set_attempt(2);
   lies.push_back(ModelEventOf(1, 2));
   for (const v1::TrialEvent& lie : lies) {
@@ -316,7 +323,7 @@ TEST_F(WorkerTest, AProcessThatSaysWhatCannotBeFailsItsTrialAndIsReplaced) {
     SayStarted(1);
     Say(lie);
     ASSERT_EQ(events_.size(), 2u);
-    EXPECT_EQ(events_[1].ended().outcome(), v1::FAILED);
+    EXPECT_EQ(events_[1].ended().outcome(), v1::ModelEnded::FAILED);
     EXPECT_EQ(events_[1].sequence(), 2);
     EXPECT_THAT(events_[1].ended().failure().message(), HasSubstr("broke its protocol"));
     EXPECT_EQ(ended_, 1);
@@ -332,8 +339,8 @@ TEST_F(WorkerTest, AProcessThatSomebodyElseKilledIsNotItsModelsFault) {
     Assign(MakeTrial("e", 1));
     SayStarted(1);
     Exit(signal);
-    EXPECT_EQ(events_.back().ended().outcome(), v1::LOST) << signal;
-    EXPECT_EQ(events_.back().ended().failure().reason(), v1::WORKER_LOST) << signal;
+    EXPECT_EQ(events_.back().ended().outcome(), v1::ModelEnded::LOST) << signal;
+    EXPECT_EQ(events_.back().ended().failure().reason(), v1::Failure::WORKER_LOST) << signal;
     ready_ = 0;
   }
 }
@@ -343,13 +350,13 @@ TEST_F(WorkerTest, ADeadProcessFailsTheModelsThatHadNotEndedWithTheSignal) {
   v1::TrialSpec trial = MakeTrial("e", 1);
   *trial.add_models() = MakeModel(2);
   Assign(trial);
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   Exit(SIGSEGV);
   ASSERT_EQ(events_.size(), 2u);
   const v1::ModelEvent& event = events_.back();
   EXPECT_EQ(event.model(), 2);
-  EXPECT_EQ(event.ended().outcome(), v1::FAILED);
-  EXPECT_EQ(event.ended().failure().reason(), v1::SIGNAL);
+  EXPECT_EQ(event.ended().outcome(), v1::ModelEnded::FAILED);
+  EXPECT_EQ(event.ended().failure().reason(), v1::Failure::SIGNAL);
   EXPECT_EQ(event.ended().failure().signal(), SIGSEGV);
   EXPECT_EQ(ended_, 1);
   EXPECT_TRUE(process().gone);
@@ -362,7 +369,7 @@ TEST_F(WorkerTest, SaysThatTheKernelTookTheProcess) {
   SayStarted(1);
   Exit(SIGKILL, /*out_of_memory=*/true);
   ASSERT_EQ(events_.size(), 2u);
-  EXPECT_EQ(events_[1].ended().failure().reason(), v1::OUT_OF_MEMORY);
+  EXPECT_EQ(events_[1].ended().failure().reason(), v1::Failure::OUT_OF_MEMORY);
 }
 
 TEST_F(WorkerTest, QuotesTheLastOutputOfADeadProcessAsText) {
@@ -389,7 +396,7 @@ TEST_F(WorkerTest, KillsATrialPastItsDeadline) {
   RunDelayed();
   EXPECT_TRUE(process().killed);
   Exit(SIGKILL);
-  EXPECT_EQ(events_.back().ended().failure().reason(), v1::TIME_OUT);
+  EXPECT_EQ(events_.back().ended().failure().reason(), v1::Failure::TIME_OUT);
   EXPECT_NE(events_.back().ended().failure().message().find("5s"), std::string::npos);
 }
 
@@ -401,8 +408,8 @@ TEST_F(WorkerTest, TimeToReadTheDataHasALimitOfItsOwn) {
   RunDelayed();
   EXPECT_TRUE(process().killed);
   Exit(SIGKILL);
-  EXPECT_EQ(events_.back().ended().outcome(), v1::FAILED);
-  EXPECT_EQ(events_.back().ended().failure().reason(), v1::TIME_OUT);
+  EXPECT_EQ(events_.back().ended().outcome(), v1::ModelEnded::FAILED);
+  EXPECT_EQ(events_.back().ended().failure().reason(), v1::Failure::TIME_OUT);
   EXPECT_THAT(events_.back().ended().failure().message(), HasSubstr("30m of preparing"));
 }
 
@@ -412,7 +419,7 @@ TEST_F(WorkerTest, ADeadlineDoesNotHitTheNextTrial) {
   *trial.mutable_timeout() = TimeUtil::SecondsToDuration(5);
   Assign(trial);
   SayStarted(1);
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   SayTrialEnded();
   Assign(MakeTrial("e", 1));
   SayStarted(1);
@@ -430,7 +437,7 @@ TEST_F(WorkerTest, ACanceledTrialGetsAGraceThenIsKilledAndIsNoFailure) {
   RunDelayed();
   EXPECT_TRUE(process().killed);
   Exit(SIGKILL);
-  EXPECT_EQ(events_.back().ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(events_.back().ended().outcome(), v1::ModelEnded::CANCELED);
 }
 
 TEST_F(WorkerTest, EventsOfADeadProcessAreIgnored) {
@@ -459,7 +466,7 @@ TEST_F(WorkerTest, ATrialThatComesWhileTheProcessIsReplacedWaitsForTheNextOne) {
   ASSERT_EQ(process().requests.size(), 1u);
   EXPECT_EQ(ready_, 1) << "it has a trial";
   SayStarted(1);
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   SayTrialEnded();
   EXPECT_EQ(events_.size(), 2u);
   EXPECT_EQ(ended_, 1);
@@ -472,7 +479,7 @@ TEST_F(WorkerTest, ATrialThatWaitsForAProcessIsCanceledAtOnce) {
   Assign(MakeTrial("e", 1));
   Cancel(MakeTrial("e", 1));
   ASSERT_EQ(events_.size(), 1u);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::CANCELED);
   EXPECT_EQ(ended_, 1);
   EXPECT_EQ(ready_, 2);
   SayReady();
@@ -485,7 +492,7 @@ TEST_F(WorkerTest, AProcessThatEndsBeforeTheTrialBeganWasNoAttempt) {
   Assign(MakeTrial("e", 1));
   Exit(SIGKILL);
   ASSERT_EQ(events_.size(), 1u);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::LOST) << "it ended for what it did before";
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::LOST) << "it ended for what it did before";
   EXPECT_EQ(ended_, 1);
 }
 
@@ -497,9 +504,9 @@ TEST_F(WorkerTest, AProcessThatIsBeingKilledGetsNoOtherTrial) {
   SayStarted(1);
   RunDelayed();
   ASSERT_TRUE(process().killed);
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   SayTrialEnded();
-  EXPECT_EQ(events_.back().ended().outcome(), v1::SUCCEEDED) << "it had ended in time";
+  EXPECT_EQ(events_.back().ended().outcome(), v1::ModelEnded::SUCCEEDED) << "it had ended in time";
   EXPECT_EQ(ended_, 1);
   EXPECT_TRUE(process().gone);
   EXPECT_EQ(ready_, 2);
@@ -509,7 +516,7 @@ TEST_F(WorkerTest, TheGraceOfACanceledTrialDoesNotHitAnotherExperimentsTrialOfTh
   StartWarmWorker();
   Assign(MakeTrial("e", 1));
   Cancel(MakeTrial("e", 1));
-  SayModelEnded(1, v1::CANCELED);
+  SayModelEnded(1, v1::ModelEnded::CANCELED);
   SayTrialEnded();
   Assign(MakeTrial("other", 1));
   experiment_ = "other";
@@ -541,9 +548,9 @@ TEST_F(WorkerTest, AStoppedModelThatEndsByItselfLeavesTheProcessWarm) {
   EXPECT_EQ(process().requests.back().stop().model(), 1);
   Stop(MakeTrial("e", 1), 1);
   EXPECT_EQ(process().requests.size(), 2u) << "run and one stop";
-  SayModelEnded(1, v1::STOPPED_EARLY);
+  SayModelEnded(1, v1::ModelEnded::STOPPED_EARLY);
   SayTrialEnded();
-  EXPECT_EQ(events_.back().ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(events_.back().ended().outcome(), v1::ModelEnded::STOPPED_EARLY);
   EXPECT_TRUE(warm_);
   RunDelayed();
   EXPECT_FALSE(process().killed);
@@ -560,7 +567,7 @@ TEST_F(WorkerTest, AStoppedModelThatGoesOnIsKilledAfterTheGraceAndIsNoFailure) {
   Run();
   EXPECT_TRUE(process().killed);
   Exit(SIGKILL);
-  EXPECT_EQ(events_.back().ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(events_.back().ended().outcome(), v1::ModelEnded::STOPPED_EARLY);
   EXPECT_FALSE(events_.back().ended().has_failure());
   EXPECT_EQ(ended_, 1);
 }
@@ -575,13 +582,13 @@ TEST_F(WorkerTest, ATrialIsNotKilledForOneOfItsModelsUnlessAllThatAreLeftWereSto
   Stop(trial, 3);
   RunDelayed();
   EXPECT_FALSE(process().killed) << "model 2 goes on";
-  SayModelEnded(3, v1::STOPPED_EARLY);
-  SayModelEnded(2, v1::SUCCEEDED);
+  SayModelEnded(3, v1::ModelEnded::STOPPED_EARLY);
+  SayModelEnded(2, v1::ModelEnded::SUCCEEDED);
   RunDelayed();
   EXPECT_TRUE(process().killed);
   Exit(SIGKILL);
   EXPECT_EQ(events_.back().model(), 1);
-  EXPECT_EQ(events_.back().ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(events_.back().ended().outcome(), v1::ModelEnded::STOPPED_EARLY);
 }
 
 TEST_F(WorkerTest, ACrashEndsWhatWasStoppedAsStopped) {
@@ -593,9 +600,9 @@ TEST_F(WorkerTest, ACrashEndsWhatWasStoppedAsStopped) {
   Stop(trial, 1);
   Exit(SIGSEGV);
   ASSERT_EQ(events_.size(), 4u);
-  EXPECT_EQ(events_[2].ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(events_[2].ended().outcome(), v1::ModelEnded::STOPPED_EARLY);
   EXPECT_EQ(events_[3].model(), 2);
-  EXPECT_EQ(events_[3].ended().failure().reason(), v1::SIGNAL);
+  EXPECT_EQ(events_[3].ended().failure().reason(), v1::Failure::SIGNAL);
 }
 
 TEST_F(WorkerTest, AStoppedModelThatWaitsForAProcessIsNotTrained) {
@@ -603,7 +610,7 @@ TEST_F(WorkerTest, AStoppedModelThatWaitsForAProcessIsNotTrained) {
   Assign(MakeTrial("e", 1));
   Stop(MakeTrial("e", 1), 1);
   ASSERT_EQ(events_.size(), 1u);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::STOPPED_EARLY);
   EXPECT_EQ(ended_, 1);
   EXPECT_EQ(ready_, 2);
 
@@ -626,7 +633,7 @@ TEST_F(WorkerTest, AStopOfAnotherTrialOrModelIsIgnored) {
   Stop(MakeTrial("other", 1), 1);
   Stop(MakeTrial("e", 1), 2);
   EXPECT_EQ(process().requests.size(), 1u);
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   Stop(MakeTrial("e", 1), 1);
   EXPECT_EQ(process().requests.size(), 1u);
 }
@@ -683,7 +690,7 @@ TEST_F(WorkerTest, DeadlinesOfStepsThatEndedTakeNoRoom) {
     scheduler().advance_time(std::chrono::milliseconds(1));
     Assign(MakeTrial("e", 1));
     SayStarted(1);
-    SayModelEnded(1, v1::SUCCEEDED);
+    SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
     SayTrialEnded();
   }
   EXPECT_EQ(ended_, 100);
@@ -696,7 +703,7 @@ TEST_F(WorkerTest, ADeadlineHoldsWhereAnEarlierStepsComesFirst) {
   StartWarmWorker();
   Assign(MakeTrial("e", 1));
   SayStarted(1);
-  SayModelEnded(1, v1::SUCCEEDED);
+  SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
   SayTrialEnded();
   scheduler().advance_time(std::chrono::seconds(1));
   Assign(MakeTrial("e", 1));
@@ -714,7 +721,7 @@ TEST_F(WorkerTest, ARequestThatIsTooLargeFailsItsModels) {
   process().takes_requests = false;
   Assign(MakeTrial("e", 1));
   ASSERT_EQ(events_.size(), 1u);
-  EXPECT_EQ(events_[0].ended().outcome(), v1::FAILED);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::ModelEnded::FAILED);
   EXPECT_THAT(events_[0].ended().failure().message(), HasSubstr("too large"));
   EXPECT_EQ(ended_, 1);
   EXPECT_EQ(ready_, 2) << "the process does not know of it";

@@ -112,7 +112,7 @@ class Impatient : public Stopper {
 // A graph of two layers; parameter `classes`.
 absl::StatusOr<v1::ModelGraph> GraphNet(const Params& params) {
   graph::Builder net("GraphNet", graph::kOperators);
-  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 2}));
+  graph::Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 2}));
   x = net.Add("hidden", graph::MakeOp("Linear", {{"in_features", 2}, {"out_features", 4}}), {x});
   x = net.Add("act", graph::MakeOp("ReLU"), {x});
   const v1::Node output =
@@ -242,7 +242,7 @@ class ExperimentTest : public testing::Test {
 TEST_F(ExperimentTest, FindsTheBestModelAndTellsOfEachModelOnce) {
   Experiment experiment = Make(kByWidth);
   std::map<int, int> outcomes;
-  std::vector<v1::ExperimentState> states;
+  std::vector<v1::ExperimentState::State> states;
   int spaces = 0;
   ASSERT_TRUE(experiment
                   .OnEvent([&](const v1::ExperimentEvent& event) {
@@ -257,7 +257,7 @@ TEST_F(ExperimentTest, FindsTheBestModelAndTellsOfEachModelOnce) {
   EXPECT_EQ(outcomes, (std::map<int, int>{{1, 1}, {2, 1}, {3, 1}}));
   EXPECT_EQ(spaces, 1);
   ASSERT_FALSE(states.empty());
-  EXPECT_EQ(states.back(), v1::DONE);
+  EXPECT_EQ(states.back(), v1::ExperimentState::DONE);
   const absl::StatusOr<ExperimentStatus> status = experiment.Status();
   ASSERT_TRUE(status.ok()) << status.status();
   EXPECT_EQ(status->id, experiment.id());

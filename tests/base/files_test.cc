@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "src/base/checksum.h"
+#include "src/base/file_stamp.h"
 #include "src/base/held_folder.h"
 #include "src/base/open_beneath.h"
 #include "src/base/output_files.h"
@@ -128,6 +129,23 @@ TEST_F(OutputFilesTest, AnInputIsNotOverwrittenUnderAnyName) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("a file that is read here"));
   }
   EXPECT_EQ(Content(input), "weights");
+}
+
+TEST_F(OutputFilesTest, ACopyIsOfTheFileThatIsOpen) {
+  const std::string text = std::string(3 << 20, 'x') + "y", from = Put("from", text);
+  const UniqueFd file(open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_THAT(std::string(CopyFile(file.get(), from, Path("./from")).message()), HasSubstr("a file that is read here"));
+  fs::rename(from, Path("renamed"));
+  Put("from", "another file");
+  ASSERT_TRUE(CopyFile(file.get(), from, Path("to")).ok());
+  EXPECT_EQ(Content(Path("to")), text);
+  EXPECT_TRUE(CopyFile(file.get(), from, Path("to")).ok()) << "it has been read before";
+  EXPECT_EQ(Content(Path("to")), text);
+
+  const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(CopyFile(folder.get(), folder_, Path("to")).message(), "cannot read " + folder_ + ": Is a directory");
+  EXPECT_EQ(Content(Path("to")), text);
+  EXPECT_EQ(Count(), 3);
 }
 
 TEST_F(OutputFilesTest, LinksAreFollowed) {
@@ -274,6 +292,20 @@ TEST_F(ReadWholeFileTest, PipesAreReadToTheirEndOrBound) {
   signal(SIGPIPE, old_handler);
 }
 
+TEST_F(Files, AFileIsTheSameUnderAllItsNames) {
+  fs::create_hard_link(Put("a", "x"), Path("twin"));
+  Put("copy", "x");
+  const auto is_a = [this](const std::string& name) {
+    struct stat a = {}, other = {};
+    EXPECT_EQ(stat(Path("a").c_str(), &a), 0);
+    EXPECT_EQ(stat(Path(name).c_str(), &other), 0);
+    return IsSameFile(a, other);
+  };
+  EXPECT_TRUE(is_a("a"));
+  EXPECT_TRUE(is_a("twin"));
+  EXPECT_FALSE(is_a("copy"));
+}
+
 TEST_F(Files, OfUnfinishedFilesNothingIsLeft) {
   Put("done", "x");
   OutputFiles files;
@@ -332,6 +364,20 @@ TEST_F(HeldFolderTest, WhatNobodyHoldsIsRemovedAndLinksAreNotFollowed) {
   EXPECT_FALSE(fs::is_symlink(Path("parent")));
   EXPECT_EQ(Content(Path("outside/file")), "stays");
   EXPECT_TRUE(absl::IsNotFound(HoldFolder(Path("parent")).status()));
+}
+
+TEST_F(HeldFolderTest, AFolderWhoseLockCannotBeTriedStays) {
+  fs::create_directories(Path("parent/folder/lock"));
+  fs::create_directories(Path("parent/link"));
+  fs::create_symlink(Put("outside", "stays"), Path("parent/link/lock"));
+  for (const char* const name : {"parent/folder", "parent/link"}) {
+    const absl::Status status = HoldFolder(Path(name)).status();
+    EXPECT_FALSE(status.ok() || absl::IsAlreadyExists(status) || absl::IsNotFound(status)) << status;
+  }
+  RemoveUnlessHeld(Path("parent"));
+  EXPECT_TRUE(fs::is_directory(Path("parent/folder/lock")));
+  EXPECT_TRUE(fs::is_symlink(Path("parent/link/lock")));
+  EXPECT_EQ(Content(Path("outside")), "stays");
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ class RealHead(Folder):
         events = list(experiment.watch())
         self.assertEqual(sorted(models_with_outcomes(events)), list(range(1, 41)))
         self.assertEqual([event.number for event in events], sorted({event.number for event in events}))
-        self.assertEqual(events[-1].state.state, messages_pb2.DONE)
+        self.assertEqual(events[-1].state.state, messages_pb2.ExperimentState.DONE)
         # From any number on.
         middle = events[20].number
         self.assertEqual(list(experiment.watch(after=middle)), events[21:])

@@ -248,7 +248,7 @@ TEST_F(ConfigTest, RequirementsAreChecked) {
       rest,
       {"requirements.device_kind=GPU", "requirements.min_device_memory=1000", "requirements.node_labels.gpu=a100"});
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->requirements().device_kind(), v1::GPU);
+  EXPECT_EQ(config->requirements().device_kind(), v1::DeviceKind::GPU);
   EXPECT_EQ(config->requirements().min_device_memory(), 1000);
   EXPECT_EQ(config->requirements().node_labels().at("gpu"), "a100");
   EXPECT_EQ(
@@ -474,7 +474,7 @@ TEST_F(ConfigTest, NumbersThatStandForNoEnumValueAreRefused) {
             "c.textproto:4:1: objective: '77' is not a value of 'objective'; allowed here: MAXIMIZE, MINIMIZE");
   EXPECT_THAT(JsonError(R"({"objective": 77})"), HasSubstr("c.json: objective: '77' is not a value of 'objective'"));
   EXPECT_THAT(JsonError(R"({"objective": 99999999999})"), HasSubstr("c.json: objective: '99999999999' is not a value"));
-  EXPECT_EQ(Load(std::string(kText) + "objective: 2")->objective(), v1::MINIMIZE);
+  EXPECT_EQ(Load(std::string(kText) + "objective: 2")->objective(), v1::ObjectiveConfig::MINIMIZE);
 }
 
 TEST_F(ConfigTest, ListsThatNameSomethingTwiceAreRefused) {

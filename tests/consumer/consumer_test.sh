@@ -91,6 +91,30 @@ my_search --json trials "$id" >"$TEST_TMPDIR/trials"
 succeeded=$(grep -c '"status": *"SUCCEEDED"' "$TEST_TMPDIR/trials") || true
 [ "$succeeded" -eq 6 ] || fail "$succeeded of 6 models succeeded"
 
+# The commands that fetch MNIST leave the files that `idx` reads where the configuration says. Nothing is fetched here: a
+# file of a name has 20 images of two classes, or their labels.
+cat >"$TEST_TMPDIR/bin/wget" <<'END'
+#!/bin/sh
+set -eu
+[ "$#" -eq 3 ] && [ "$1" = -P ] || { echo "README.md calls wget $*" >&2; exit 1; }
+mkdir -p "$2"
+case "$3" in
+  https://*-images-idx3-ubyte.gz) printf '\0\0\010\003\0\0\0\024\0\0\0\034\0\0\0\034' && head -c $((20 * 28 * 28)) /dev/zero ;;
+  https://*-labels-idx1-ubyte.gz) printf '\0\0\010\001\0\0\0\024' && for _ in 1 2 3 4 5 6 7 8 9 10; do printf '\0\001'; done ;;
+  *) echo "README.md fetches $3" >&2 && exit 1 ;;
+esac >"$2/content"
+gzip -c "$2/content" >"$2/$(basename "$3")"
+rm "$2/content"
+END
+chmod +x "$TEST_TMPDIR/bin/wget"
+block sh "wget -P" >"$TEST_TMPDIR/commands"
+[ -s "$TEST_TMPDIR/commands" ] || fail "README.md has no block of commands with wget"
+(cd "$workspace" && PATH=$TEST_TMPDIR/bin:$PATH sh -eu "$TEST_TMPDIR/commands") || fail "the commands with wget failed"
+sed 's|custom { name: "stripes" }|idx { root: "data/mnist" }|' "$workspace/experiment.textproto" >"$workspace/mnist.textproto"
+grep -q 'idx { root: "data/mnist" }' "$workspace/mnist.textproto" || fail "experiment.textproto does not have the dataset of README.md"
+my_search --json run "$workspace/mnist.textproto" --set max_trial_number=1 >"$TEST_TMPDIR/run" || fail "MNIST: $(cat "$TEST_TMPDIR/run")"
+grep -q '"succeeded": *1\b' "$TEST_TMPDIR/run" || fail "the model did not train on the files: $(cat "$TEST_TMPDIR/run")"
+
 # A folder that holds something is left alone.
 if my_search init "$workspace" --build bazel --source "$lanista" 2>"$TEST_TMPDIR/refused"; then fail "$workspace was overwritten"; fi
 grep -q "is not empty" "$TEST_TMPDIR/refused" || fail "no reason: $(cat "$TEST_TMPDIR/refused")"

@@ -87,14 +87,14 @@ TEST(LocalDevicesTest, AllBlocksTogetherShareTheMemory) {
 
 TEST(LocalDevicesTest, InProcessThereIsOneDevice) {
   v1::LocalConfig config;
-  config.set_isolation(v1::IN_PROCESS);
+  config.set_isolation(v1::LocalConfig::IN_PROCESS);
   EXPECT_EQ(LocalDevices(config, MakeMachine(8))->size(), 1u);
   config.set_cpu_slots(2);
   EXPECT_THAT(Refusal(config, MakeMachine(8)), HasSubstr("local.isolation: IN_PROCESS allows one device"));
 
   google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig> blocks;
   blocks.Add()->mutable_local()->set_cpu_slots(1);
-  blocks.Add()->mutable_local()->set_isolation(v1::IN_PROCESS);
+  blocks.Add()->mutable_local()->set_isolation(v1::LocalConfig::IN_PROCESS);
   EXPECT_THAT(std::string(SelectDevices(blocks).status().message()), HasSubstr("must be the only one"));
 }
 
@@ -134,18 +134,18 @@ TEST(LocalDevicesTest, BesideTheDevicesThereIsAPlaceForPreparingWork) {
   ASSERT_EQ(all.size(), devices.size() + 1);
   const v1::Device& place = all.back();
   EXPECT_TRUE(place.prepares());
-  EXPECT_EQ(place.kind(), v1::CPU);
+  EXPECT_EQ(place.kind(), v1::DeviceKind::CPU);
   EXPECT_EQ(place.threads(), 1);
   EXPECT_EQ(place.memory_limit(), devices[0].memory_limit());
   EXPECT_EQ(place.node(), "here");
   EXPECT_FALSE(all.front().prepares());
 
   std::vector<v1::Device> with_gpu = devices;
-  with_gpu.emplace_back().set_kind(v1::GPU);
+  with_gpu.emplace_back().set_kind(v1::DeviceKind::GPU);
   EXPECT_EQ(WithPlace(with_gpu).back().memory_limit(), 0) << "as the GPU's trial process";
   EXPECT_TRUE(WithPlace({}).empty());
   std::vector<v1::Device> in_process(1);
-  in_process[0].set_isolation(v1::IN_PROCESS);
+  in_process[0].set_isolation(v1::LocalConfig::IN_PROCESS);
   EXPECT_EQ(WithPlace(in_process).size(), 1u);
 }
 

@@ -31,7 +31,7 @@ class SlurmJobsTest : public ::testing::Test {
   static v1::NodeStatus Node(const std::string& name, int busy) {
     v1::NodeStatus node;
     node.set_name(name);
-    node.set_condition(v1::JOINED);
+    node.set_condition(v1::NodeStatus::JOINED);
     node.set_devices(2);
     node.set_busy(busy);
     return node;
@@ -379,7 +379,7 @@ TEST_F(SlurmJobsTest, ComingNodesSayWhyTheyAreNotThere) {
   jobs.Looked(now_, now_, {Pending("101", jobs.NameOf(1), "Priority")});
   ASSERT_EQ(jobs.Coming().size(), 1u);
   EXPECT_EQ(jobs.Coming()[0].name(), "lanista-ab-1");
-  EXPECT_EQ(jobs.Coming()[0].condition(), v1::COMING);
+  EXPECT_EQ(jobs.Coming()[0].condition(), v1::NodeStatus::COMING);
   EXPECT_EQ(jobs.Coming()[0].because(), "Slurm job 101 PENDING (Priority)");
 }
 

@@ -212,7 +212,7 @@ TEST_F(SlurmTest, WithGpusTheyAreTheDevices) {
       "node_option: \"--data=mnist=/data/mnist\" }");
   const NodeSource::Prospect prospect = source->Step(Waiting(2));
   EXPECT_EQ(prospect.devices, 2);
-  EXPECT_EQ(prospect.device_kind, v1::GPU);
+  EXPECT_EQ(prospect.device_kind, v1::DeviceKind::GPU);
   EXPECT_EQ(prospect.labels, (std::map<std::string, std::string>{{"gpu", "a100"}, {"rack", "7"}}));
   EXPECT_EQ(prospect.data, std::vector<std::string>{"mnist"});
   const std::string calls = Read(root_ + "/calls");

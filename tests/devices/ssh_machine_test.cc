@@ -179,14 +179,14 @@ TEST_F(SshMachineTest, ANodeIsStartedWithWhatItNeedsAndEndedWithoutATrace) {
   const NodeSource::Prospect prospect = source->Step({});
   ASSERT_EQ(prospect.coming.size(), 1u);
   EXPECT_EQ(prospect.coming[0].name(), "gpu1");
-  EXPECT_EQ(prospect.coming[0].condition(), v1::COMING);
+  EXPECT_EQ(prospect.coming[0].condition(), v1::NodeStatus::COMING);
   EXPECT_EQ(prospect.coming[0].devices(), 3);
   EXPECT_EQ(prospect.devices, 3);
   NodeSource::Situation joined;
   joined.nodes.emplace_back().set_name("gpu1");
   EXPECT_THAT(source->Step(joined).coming, IsEmpty());
   EXPECT_EQ(source->Step(joined).because, "");
-  joined.nodes[0].set_condition(v1::SILENT);
+  joined.nodes[0].set_condition(v1::NodeStatus::SILENT);
   EXPECT_THAT(source->Step(joined).coming, IsEmpty()) << "it is in the list of nodes already";
   EXPECT_THAT(source->Step(joined).because, HasSubstr("node gpu1: is started"));
 

@@ -31,28 +31,11 @@ class ExportTest : public ::testing::Test {
   // Submits six networks, of which the weights of the two best are kept, with the graph's file, and waits for the end;
   // then the client's files are gone. Returns the id.
   std::string Search() const {
-    const std::string folder = FreshFolder();
-    std::ofstream(folder + "/net.textproto") << kSmallGraph;
-    std::ofstream(folder + "/search.textproto") << R"(
-      name: "kept"
-      space { )" << kSmallGraphSpace << R"( }
-      engine { graph {} }
-      strategy { grid_search {} }
-      evaluator {
-        classification {
-          dataset { synthetic_digits { train_samples: 60 validation_samples: 30 } }
-          batch_size: 20
-          max_epochs: 1
-        }
-      }
-      max_trial_number: 6
-      keep_weights { best: 2 }
-      seed: 5
-    )";
-    const CommandResult watched = RunCommand(
-        kLanista, {"submit", folder + "/search.textproto", "--upload", "--watch", "--json", "--head", head_});
+    const std::string search = WriteSearchWithKeptWeights(/*models=*/6, /*best=*/2);
+    const CommandResult watched =
+        RunCommand(kLanista, {"submit", search, "--upload", "--watch", "--json", "--head", head_});
     EXPECT_EQ(watched.exit_code, 0) << watched.err;
-    fs::remove_all(folder);
+    fs::remove_all(fs::path(search).parent_path());
     return watched.Json().value("id", "");
   }
 

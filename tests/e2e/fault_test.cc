@@ -279,7 +279,10 @@ TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {
 TEST(FaultTest, CtrlCStopsCleanly) {
   const std::string state = FreshFolder();
   const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
-  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state});
+  // The grid's first model has no fault, and waits.
+  BackgroundCommand run(kFaultyProgram,
+                        {"run", config, "--state-dir", state, "--set", "training_service.local.cpu_slots=1", "--set",
+                         "space.registered=faulty", "--set", "strategy={ grid_search {} }"});
   ASSERT_TRUE(run.WaitForLine("models in the space"));
   const std::vector<pid_t> children = run.Children();
   kill(run.pid(), SIGINT);

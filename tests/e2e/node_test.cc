@@ -89,31 +89,8 @@ class NodeTest : public ::testing::Test {
     arguments.insert(arguments.end(), {"--head", head_});
     return RunCommand(kLanista, arguments);
   }
-  // Writes a search of small networks, a file of its own in its space, that keeps weights; gives its path. Nodes do not
-  // take the head's folder for one of theirs afterwards: they work on copies.
-  std::string WriteSearchWithKeptWeights(int models, int best, int validation_samples) const {
-    std::ofstream(state_ + "/marker") << "another folder";
-    const std::string folder = FreshFolder();
-    std::ofstream(folder + "/net.textproto") << kSmallGraph;
-    std::ofstream(folder + "/search.textproto") << R"(
-      name: "kept"
-      space { )" << kSmallGraphSpace << R"( }
-      engine { graph {} }
-      strategy { grid_search {} }
-      evaluator {
-        classification {
-          dataset { synthetic_digits { train_samples: 60 validation_samples: )"
-                                                << validation_samples << R"( } }
-          batch_size: 20
-          max_epochs: 1
-        }
-      }
-      max_trial_number: )" << models << R"(
-      keep_weights { best: )" << best << R"( }
-      seed: 5
-    )";
-    return folder + "/search.textproto";
-  }
+  // Nodes that come do not take the head's folder for one of theirs: they work on copies.
+  void HideFolder() const { std::ofstream(state_ + "/marker") << "another folder"; }
 
   std::string Submit() const { return Ask({"submit", config_, "--json"}).Json().value("id", ""); }
 
@@ -378,7 +355,7 @@ TEST_F(NodeTest, WhatCanNeverWorkIsSaidOnce) {
 
 // As on a machine that has another folder under the state folder's name, or none.
 TEST_F(NodeTest, ANodeThatDoesNotSeeTheHeadsFilesGetsThem) {
-  std::ofstream(state_ + "/marker") << "another folder";
+  HideFolder();
   const std::string folder = FreshFolder();
   std::ofstream(folder + "/table.csv") << "x,default\n0,0.5\n1,0.75\n2,0.25\n";
   std::ofstream(folder + "/search.textproto") << R"(
@@ -408,7 +385,8 @@ TEST_F(NodeTest, ANodeThatDoesNotSeeTheHeadsFilesGetsThem) {
 }
 
 TEST_F(NodeTest, WeightsOfNodesThatSeeNoFilesArriveBeforeTheirModelsAreDone) {
-  const std::string search = WriteSearchWithKeptWeights(/*models=*/6, /*best=*/2, /*validation_samples=*/30);
+  HideFolder();
+  const std::string search = WriteSearchWithKeptWeights(/*models=*/6, /*best=*/2);
   const std::string cache = FreshFolder();
   const auto a = StartNode("a", {"--cache-dir", cache}), b = StartNode("b", {"--cache-dir", cache});
   const std::string id = Ask({"submit", search, "--json"}).Json().value("id", "");
@@ -448,6 +426,7 @@ TEST_F(NodeTest, WeightsOfNodesThatSeeNoFilesArriveBeforeTheirModelsAreDone) {
 }
 
 TEST_F(NodeTest, WeightsThatAreNotAmongTheBestStayOnTheirNode) {
+  HideFolder();
   const std::string search = WriteSearchWithKeptWeights(/*models=*/12, /*best=*/1, /*validation_samples=*/300);
   // One slot: models come one after the other. The log says whose weights are removed.
   const std::string log = FreshFolder() + "/log";
@@ -495,7 +474,8 @@ TEST_F(NodeTest, GraphsAndExportsAreMadeInThePlaceOfANodeThatSeesNoFiles) {
   ASSERT_TRUE(head_process_->WaitForLine("page: http://127.0.0.1:"));
   const std::string page = head_process_->line();
   const int port = std::atoi(page.c_str() + page.rfind(':') + 1);
-  const std::string search = WriteSearchWithKeptWeights(/*models=*/3, /*best=*/2, /*validation_samples=*/30);
+  HideFolder();
+  const std::string search = WriteSearchWithKeptWeights(/*models=*/3, /*best=*/2);
   const auto a = StartNode("a", {"--cache-dir", FreshFolder()});
   const std::string id = Ask({"submit", search, "--json"}).Json().value("id", "");
   ASSERT_NE(id, "");
@@ -541,7 +521,7 @@ TEST_F(NodeTest, GraphsAndExportsAreMadeInThePlaceOfANodeThatSeesNoFiles) {
 }
 
 TEST_F(NodeTest, WhatMergedTrialsLeftOnNodesThatSeeNoFilesOutlivesTheirNode) {
-  std::ofstream(state_ + "/marker") << "another folder";
+  HideFolder();
   const std::string config = WriteFile("merged.textproto", R"(
     name: "merged"
     space {
@@ -590,7 +570,7 @@ TEST_F(NodeTest, WhatMergedTrialsLeftOnNodesThatSeeNoFilesOutlivesTheirNode) {
 }
 
 TEST_F(NodeTest, ATrialGoesOnFromItsCheckpointAfterItsNodeWasKilled) {
-  std::ofstream(state_ + "/marker") << "another folder";
+  HideFolder();
   // A search that is long enough not to end before its node is killed. Checkpoints are written after whole epochs.
   const std::string config = WriteFile("long.textproto", R"(
     name: "long"
@@ -630,7 +610,7 @@ TEST_F(NodeTest, ATrialGoesOnFromItsCheckpointAfterItsNodeWasKilled) {
 }
 
 TEST_F(NodeTest, WhatATrialPrintedAndLeftComesFromANodeThatSeesNoFiles) {
-  std::ofstream(state_ + "/marker") << "another folder";
+  HideFolder();
   const std::string config = WriteFile("talks.textproto", R"(
     name: "talks"
     space {

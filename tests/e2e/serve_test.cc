@@ -248,7 +248,7 @@ TEST_F(ServeTest, AWatcherGoesOnOverAPlannedRestart) {
 }
 
 // An experiment of a served head's that was killed in this state.
-std::string LeftBehind(const std::string& state_dir, const std::string& id, v1::ExperimentState state) {
+std::string LeftBehind(const std::string& state_dir, const std::string& id, v1::ExperimentState::State state) {
   v1::ExperimentCreated created;
   created.set_experiment(id);
   created.set_served(true);
@@ -257,7 +257,7 @@ std::string LeftBehind(const std::string& state_dir, const std::string& id, v1::
   const auto writer = JournalWriter::Create(folder, created);
   EXPECT_TRUE(writer.ok()) << writer.status();
   v1::JournalBatch batch;
-  for (const v1::ExperimentState each : {v1::RUNNING, state}) {
+  for (const v1::ExperimentState::State each : {v1::ExperimentState::RUNNING, state}) {
     v1::StateChanged& change = *batch.add_records()->mutable_state();
     change.set_state(each);
     change.set_served(true);
@@ -269,7 +269,7 @@ std::string LeftBehind(const std::string& state_dir, const std::string& id, v1::
 
 TEST_F(ServeTest, WhatWasStoppingWhenItsHeadWasKilledIsStopped) {
   Kill();
-  LeftBehind(state_, "stopping-1", v1::STOPPING);
+  LeftBehind(state_, "stopping-1", v1::ExperimentState::STOPPING);
   Start();
   const nlohmann::json document = Ask({"show", "stopping-1", "--json"}).Json();
   EXPECT_EQ(document["status"], "STOPPED");
@@ -322,7 +322,9 @@ TEST_F(ServeTest, ASpaceIsDiscoveredWhileTheOnlyDeviceTrains) {
   const auto validated = HeadClient(*ParseAddress(head_)).Validate(validate);
   EXPECT_TRUE(validated.ok()) << validated.status();
   const std::string id = Submit();
-  const auto runs = [](const v1::ExperimentEvent& event) { return event.state().state() == v1::RUNNING; };
+  const auto runs = [](const v1::ExperimentEvent& event) {
+    return event.state().state() == v1::ExperimentState::RUNNING;
+  };
   ASSERT_FALSE(Watch(id, 0, runs).empty());
   EXPECT_EQ(Ask({"show", trains, "--json"}).Json()["status"], "RUNNING");
   EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "RUNNING");
@@ -333,7 +335,7 @@ TEST_F(ServeTest, ASpaceIsDiscoveredWhileTheOnlyDeviceTrains) {
 
 TEST_F(ServeTest, WithoutItsPortItRunsNothing) {
   const std::string state = FreshFolder();
-  const std::string folder = LeftBehind(state, "running-1", v1::RUNNING);
+  const std::string folder = LeftBehind(state, "running-1", v1::ExperimentState::RUNNING);
   EXPECT_EQ(RunCommand(kLanista, {"serve", "--listen", head_, "--state-dir", state}).exit_code, 1) << "taken";
   EXPECT_FALSE(std::filesystem::exists(folder + "/lock"));
 }

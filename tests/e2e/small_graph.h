@@ -1,6 +1,8 @@
-// A network of two layers as a graph file, and a space of it.
+// A network of two layers as a graph file, a space of it, and a search in that.
 #ifndef LANISTA_TESTS_E2E_SMALL_GRAPH_H_
 #define LANISTA_TESTS_E2E_SMALL_GRAPH_H_
+
+#include <string>
 
 namespace lanista {
 
@@ -25,6 +27,10 @@ inline constexpr char kSmallGraphSpace[] = R"(graph { path: "net.textproto" }
     mutator { layer_choice { target: "relu" candidate { keep {} } candidate { op { type: "Tanh" } } candidate { op { type: "GELU" } } } }
     mutator { value_choice { target: "hidden" attr: "out_features" candidate { i: 8 } candidate { i: 16 } candidate { i: 24 } candidate { i: 32 } }
               also { target: "output" attr: "in_features" } })";
+
+// Writes the graph and a search in this space into a new folder, and gives the search's path. The search tries the
+// first `models` and keeps the weights of the `best`.
+std::string WriteSearchWithKeptWeights(int models, int best, int validation_samples = 30);
 
 }  // namespace lanista
 

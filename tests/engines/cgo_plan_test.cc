@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 // A backbone whose weights are a file's, a choice of what follows it, and a linear layer of a chosen width.
 v1::PreparedGraphSpace Space() {
   graph::Builder net("Net", ops::FindOp);
-  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+  graph::Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 28, 28}));
   x = net.Add("conv", MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 4}, {"kernel_size", 3}}), {x});
   x = net.Add("relu", MakeOp("ReLU"), {x});
   x = net.Add("gate", graph::MakeLayerChoice("gate", {{"none", MakeOp("Identity")}, {"dropout", MakeOp("Dropout")}}),
@@ -162,9 +162,9 @@ TEST(DeviceMemoryTest, IsTheGpusOrTheLimitOfTheProcess) {
   v1::Device device;
   device.set_memory(24);
   device.set_memory_limit(8);
-  device.set_kind(v1::CPU);
+  device.set_kind(v1::DeviceKind::CPU);
   EXPECT_EQ(DeviceMemory(device), 8);
-  device.set_kind(v1::GPU);
+  device.set_kind(v1::DeviceKind::GPU);
   EXPECT_EQ(DeviceMemory(device), 24);
   EXPECT_TRUE(HasRoomFor(75, 100));
   EXPECT_FALSE(HasRoomFor(76, 100));
@@ -233,7 +233,7 @@ TEST_F(CgoPlannerTest, OtherEnginesHaveNothingToExplain) {
 
 TEST(EstimateMemory, CountsWeightsGradientsStateAndValuesThatStay) {
   graph::Builder net("Net", ops::FindOp);
-  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 8}));
+  graph::Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 8}));
   x = net.Add("fc", MakeOp("Linear", {{"in_features", 8}, {"out_features", 3}}), {x});
   net.Output(net.Add("relu", MakeOp("ReLU"), {x}));
   auto model = std::move(net).Build();
@@ -252,7 +252,8 @@ TEST(EstimateMemory, CountsWeightsGradientsStateAndValuesThatStay) {
 
 TEST(EstimateMemory, OfAValueThatNoDeviceHoldsIsLarge) {
   graph::Builder net("Net", ops::FindOp);
-  const graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, int64_t{1} << 40, int64_t{1} << 40}));
+  const graph::Handle x =
+      net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, int64_t{1} << 40, int64_t{1} << 40}));
   net.Output(net.Add("relu", MakeOp("ReLU"), {x}));
   const auto model = std::move(net).Build();
   ASSERT_TRUE(model.ok()) << model.status();

@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 // A linear layer of a chosen width, and what is chosen to follow it: `linear` does not fit a width of 5.
 PlannerContext Context() {
   graph::Builder net("Net", ops::FindOp);
-  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 8}));
+  graph::Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 8}));
   const graph::Number width = net.ValueChoice("width", {3, 5});
   x = net.Add("first", MakeOp("Linear", {{"in_features", 8}, {"out_features", width}}), {x});
   x = net.Add("gate",

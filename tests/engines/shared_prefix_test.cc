@@ -30,7 +30,7 @@ enum Gate { kIdentity, kDropout, kInPlace };
 // A backbone (convolution, batch norm, ReLU in place), a gate, and a linear layer.
 v1::ModelGraph Net() {
   graph::Builder net("Net", ops::FindOp);
-  Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+  Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 6, 6}));
   x = net.Add("conv", MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 4}, {"kernel_size", 3}}), {x});
   x = net.Add("bn", MakeOp("BatchNorm2d", {{"num_features", 4}}), {x});
   x = net.Add("relu", MakeOp("ReLU", {{"inplace", true}}), {x});
@@ -201,7 +201,7 @@ TEST_F(SharedPrefixTest, ModelsMayNeedDifferentValuesAfterwards) {
   // All compute t1, s2 and t3; then one layer reads t3, the other one of the three.
   const auto net = [](int read) {
     graph::Builder net("Net", ops::FindOp);
-    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    const Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 6, 6}));
     std::vector<Handle> values = {net.Add("flatten", MakeOp("Flatten"), {x})};
     values.push_back(net.Add("t1", MakeOp("Tanh"), {values.back()}));
     values.push_back(net.Add("s2", MakeOp("Sigmoid"), {values.back()}));
@@ -222,7 +222,7 @@ TEST_F(SharedPrefixTest, ModelsMayNeedDifferentValuesAfterwards) {
 TEST_F(SharedPrefixTest, AModelMayEndWhereAnotherGoesOn) {
   const auto net = [](bool goes_on) {
     graph::Builder net("Net", ops::FindOp);
-    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    const Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 6, 6}));
     const Handle tanh = net.Add("tanh", MakeOp("Tanh"), {x});
     const Handle relu = net.Add("relu", MakeOp("Sigmoid"), {tanh});
     if (!goes_on) return Finish(std::move(net), relu);
@@ -243,7 +243,7 @@ TEST_F(SharedPrefixTest, AModelMayEndWhereAnotherGoesOn) {
 TEST_F(SharedPrefixTest, ValuesThatAreViewsOfEachOtherStayViews) {
   const auto net = [](double limit) {
     graph::Builder net("Net", ops::FindOp);
-    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    const Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 6, 6}));
     const Handle tanh = net.Add("tanh", MakeOp("Tanh"), {x});
     const Handle view = net.Add("flatten", MakeOp("Flatten"), {tanh});
     const Handle cut =
@@ -262,7 +262,7 @@ TEST_F(SharedPrefixTest, ValuesWithGapsAreNotCopied) {
   // A copy would have other strides, and kernels that sum in another order.
   const auto net = [] {
     graph::Builder net("Net", ops::FindOp);
-    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    const Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 6, 6}));
     const Handle tanh = net.Add("tanh", MakeOp("Tanh"), {x});
     const Handle slice =
         net.Add("slice", MakeOp("aten::slice.Tensor", {{"dim", 3}, {"start", 1}, {"end", 5}}), {{"self", tanh}});
@@ -294,7 +294,7 @@ class RandomNetwork {
 
   v1::ModelGraph Graph() const {
     graph::Builder net("Net", ops::FindOp);
-    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    const Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 6, 6}));
     // The batch itself is its owner's matter.
     std::vector<Handle> values = {net.Add("first", MakeOp("Tanh"), {x})};
     for (const Step& step : steps_) {

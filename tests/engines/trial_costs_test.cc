@@ -28,7 +28,7 @@ v1::Node Conv(int64_t in, int64_t out) {
 // Choices of all kinds, one of which only some models have, and a module that is called twice.
 absl::StatusOr<v1::ModelGraph> CostlyGraph(const Params&) {
   graph::Builder net("Net", ops::FindOp);
-  Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+  Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 28, 28}));
   const Handle stem = net.Add(
       "stem", MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 4}, {"kernel_size", 4}, {"stride", 4}}), {x});
   x = net.Add("norm", MakeOp("BatchNorm2d", {{"num_features", 4}}), {stem});
@@ -62,7 +62,7 @@ class TrialCostsTest : public ::testing::TestWithParam<const char*> {
  protected:
   TrialCostsTest() {
     v1::TrialRequest request;
-    request.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    request.mutable_setup()->mutable_device()->set_kind(v1::DeviceKind::CPU);
     Send(request);
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(GetParam(), spec_.mutable_engine()));
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
@@ -126,7 +126,7 @@ TEST_P(TrialCostsTest, AreKnownBeforeIt) {
     const auto known = costs->Of(sample);
     ASSERT_TRUE(known.has_value()) << Space::ToJson(sample);
     const v1::ModelEnded ended = Run(sample);
-    ASSERT_EQ(ended.outcome(), v1::SUCCEEDED) << ended.failure().message();
+    ASSERT_EQ(ended.outcome(), v1::ModelEnded::SUCCEEDED) << ended.failure().message();
     for (const char* const metric : {"params", "flops"}) {
       EXPECT_EQ(known->values().at(metric), ended.metrics().values().at(metric))
           << metric << " of " << Space::ToJson(sample);

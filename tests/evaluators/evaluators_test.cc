@@ -626,7 +626,7 @@ TEST_F(TableTest, ASpaceThatItDoesNotCoverIsAWarningAndOneThatDoesNotFitAnError)
   spec.set_complete(true);
   v1::Choice& choice = *spec.add_choices();
   choice.set_label("a");
-  choice.set_kind(v1::VALUE_CHOICE);
+  choice.set_kind(v1::Choice::VALUE_CHOICE);
   for (int i = 1; i <= 3; ++i) choice.add_candidates()->set_i(i);
   const auto check = [&](const std::string& csv) {
     const std::unique_ptr<Evaluator> evaluator = MakeEvaluator(TableOfOne(csv));

@@ -11,12 +11,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-v1::ModelOutcome Outcome(int model, int attempt, v1::Outcome outcome, double value = 0) {
+v1::ModelOutcome Outcome(int model, int attempt, v1::ModelEnded::Outcome outcome, double value = 0) {
   v1::ModelOutcome message;
   message.set_model(model);
   message.set_attempt(attempt);
   message.set_outcome(outcome);
-  if (outcome == v1::SUCCEEDED) (*message.mutable_metrics()->mutable_values())["default"] = value;
+  if (outcome == v1::ModelEnded::SUCCEEDED) (*message.mutable_metrics()->mutable_values())["default"] = value;
   return message;
 }
 
@@ -25,7 +25,7 @@ Goals LargerIsBetter() { return Goals(v1::ExperimentConfig()); }
 // What may go when the model succeeds at its first attempt.
 std::vector<std::string> Succeed(KeptWeights& kept, int model, double value) {
   kept.Plan(model, 1, absl::StrCat(model));
-  return kept.End(Outcome(model, 1, v1::SUCCEEDED, value));
+  return kept.End(Outcome(model, 1, v1::ModelEnded::SUCCEEDED, value));
 }
 
 TEST(KeptWeights, DropsTheWorstOnceThereAreMoreThanWanted) {
@@ -39,7 +39,7 @@ TEST(KeptWeights, DropsTheWorstOnceThereAreMoreThanWanted) {
 
 TEST(KeptWeights, TakesTheSmallestWhereThatIsBetter) {
   v1::ExperimentConfig config;
-  config.set_objective(v1::MINIMIZE);
+  config.set_objective(v1::ObjectiveConfig::MINIMIZE);
   KeptWeights kept(1, Goals(config));
   EXPECT_THAT(Succeed(kept, 1, 0.5), IsEmpty());
   EXPECT_THAT(Succeed(kept, 2, 0.7), ElementsAre("2"));
@@ -50,10 +50,10 @@ TEST(KeptWeights, KeepsThoseThatNoOtherBeatsBeforeOthers) {
   v1::ExperimentConfig config;
   config.add_objectives();
   config.add_objectives()->set_metric("flops");
-  config.mutable_objectives(1)->set_goal(v1::MINIMIZE);
+  config.mutable_objectives(1)->set_goal(v1::ObjectiveConfig::MINIMIZE);
   KeptWeights kept(2, Goals(config));
   const auto succeed = [&kept](int model, double value, double flops) {
-    v1::ModelOutcome outcome = Outcome(model, 1, v1::SUCCEEDED, value);
+    v1::ModelOutcome outcome = Outcome(model, 1, v1::ModelEnded::SUCCEEDED, value);
     (*outcome.mutable_metrics()->mutable_values())["flops"] = flops;
     kept.Plan(model, 1, absl::StrCat(model));
     return kept.End(outcome);
@@ -83,17 +83,17 @@ TEST(KeptWeights, KeepsOnlyWhatTheDecidingAttemptLeft) {
   kept.Plan(1, 1, "first");
   kept.Plan(1, 2, "second");
   kept.Plan(2, 1, "of another");
-  EXPECT_THAT(kept.End(Outcome(1, 2, v1::SUCCEEDED, 0.5)), ElementsAre("first"));
-  EXPECT_THAT(kept.End(Outcome(2, 1, v1::SUCCEEDED, 0.6)), ElementsAre("second"));
+  EXPECT_THAT(kept.End(Outcome(1, 2, v1::ModelEnded::SUCCEEDED, 0.5)), ElementsAre("first"));
+  EXPECT_THAT(kept.End(Outcome(2, 1, v1::ModelEnded::SUCCEEDED, 0.6)), ElementsAre("second"));
 }
 
 TEST(KeptWeights, KeepsNothingOfAModelThatDidNotSucceed) {
   KeptWeights kept(2, LargerIsBetter());
   kept.Plan(1, 1, "1");
   kept.Plan(1, 2, "2");
-  EXPECT_THAT(kept.End(Outcome(1, 2, v1::FAILED)), ElementsAre("1", "2"));
+  EXPECT_THAT(kept.End(Outcome(1, 2, v1::ModelEnded::FAILED)), ElementsAre("1", "2"));
   kept.Plan(2, 1, "3");
-  EXPECT_THAT(kept.End(Outcome(2, 0, v1::CANCELED)), ElementsAre("3"));
+  EXPECT_THAT(kept.End(Outcome(2, 0, v1::ModelEnded::CANCELED)), ElementsAre("3"));
 }
 
 TEST(KeptWeights, TheBarIsTheWorstThatIsKeptAndOnlyRises) {
@@ -104,29 +104,29 @@ TEST(KeptWeights, TheBarIsTheWorstThatIsKeptAndOnlyRises) {
   Succeed(kept, 2, 0.7);
   ASSERT_TRUE(kept.Bar().has_value());
   EXPECT_EQ(kept.Bar()->metric(), "default");
-  EXPECT_EQ(kept.Bar()->goal(), v1::MAXIMIZE);
+  EXPECT_EQ(kept.Bar()->goal(), v1::ObjectiveConfig::MAXIMIZE);
   EXPECT_EQ(kept.Bar()->value(), 0.5);
   Succeed(kept, 3, 0.1);
   EXPECT_EQ(kept.Bar()->value(), 0.5);
   Succeed(kept, 4, 0.6);
   EXPECT_EQ(kept.Bar()->value(), 0.6);
   kept.Plan(5, 1, "5");
-  kept.End(Outcome(5, 1, v1::FAILED));
+  kept.End(Outcome(5, 1, v1::ModelEnded::FAILED));
   EXPECT_EQ(kept.Bar()->value(), 0.6);
 }
 
 TEST(KeptWeights, TheBarIsOfTheObjective) {
   v1::ExperimentConfig config;
   config.add_objectives()->set_metric("loss");
-  config.mutable_objectives(0)->set_goal(v1::MINIMIZE);
+  config.mutable_objectives(0)->set_goal(v1::ObjectiveConfig::MINIMIZE);
   KeptWeights kept(1, Goals(config));
-  v1::ModelOutcome outcome = Outcome(1, 1, v1::SUCCEEDED, 0.9);
+  v1::ModelOutcome outcome = Outcome(1, 1, v1::ModelEnded::SUCCEEDED, 0.9);
   (*outcome.mutable_metrics()->mutable_values())["loss"] = 3;
   kept.Plan(1, 1, "1");
   kept.End(outcome);
   ASSERT_TRUE(kept.Bar().has_value());
   EXPECT_EQ(kept.Bar()->metric(), "loss");
-  EXPECT_EQ(kept.Bar()->goal(), v1::MINIMIZE);
+  EXPECT_EQ(kept.Bar()->goal(), v1::ObjectiveConfig::MINIMIZE);
   EXPECT_EQ(kept.Bar()->value(), 3);
 }
 
@@ -135,7 +135,7 @@ TEST(KeptWeights, WithSeveralObjectivesThereIsNoBar) {
   config.add_objectives();
   config.add_objectives()->set_metric("flops");
   KeptWeights kept(1, Goals(config));
-  v1::ModelOutcome outcome = Outcome(1, 1, v1::SUCCEEDED, 0.9);
+  v1::ModelOutcome outcome = Outcome(1, 1, v1::ModelEnded::SUCCEEDED, 0.9);
   (*outcome.mutable_metrics()->mutable_values())["flops"] = 3;
   kept.Plan(1, 1, "1");
   kept.End(outcome);
@@ -144,7 +144,7 @@ TEST(KeptWeights, WithSeveralObjectivesThereIsNoBar) {
 
 TEST(KeptWeights, AModelThatWasNeverTriedLeavesNothing) {
   KeptWeights kept(1, LargerIsBetter());
-  EXPECT_THAT(kept.End(Outcome(1, 0, v1::CANCELED)), IsEmpty());
+  EXPECT_THAT(kept.End(Outcome(1, 0, v1::ModelEnded::CANCELED)), IsEmpty());
 }
 
 }  // namespace

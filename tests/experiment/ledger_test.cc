@@ -38,16 +38,18 @@ class LedgerTest : public ::testing::Test {
     return ledger_->Plan(queued);
   }
 
-  Ledger::Decision End(int model, int attempt, v1::Outcome outcome, v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED) {
+  Ledger::Decision End(int model, int attempt, v1::ModelEnded::Outcome outcome,
+                       v1::ModelEnded::LostCause cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED) {
     v1::ModelEvent event;
     event.set_model(model);
     event.set_attempt(attempt);
     v1::ModelEnded& ended = *event.mutable_ended();
     ended.set_outcome(outcome);
     ended.set_lost_cause(cause);
-    if (outcome == v1::SUCCEEDED) (*ended.mutable_metrics()->mutable_values())["default"] = 0.5;
-    if (outcome == v1::FAILED || outcome == v1::LOST) {
-      ended.mutable_failure()->set_reason(outcome == v1::LOST ? v1::WORKER_LOST : v1::EXCEPTION);
+    if (outcome == v1::ModelEnded::SUCCEEDED) (*ended.mutable_metrics()->mutable_values())["default"] = 0.5;
+    if (outcome == v1::ModelEnded::FAILED || outcome == v1::ModelEnded::LOST) {
+      ended.mutable_failure()->set_reason(outcome == v1::ModelEnded::LOST ? v1::Failure::WORKER_LOST
+                                                                          : v1::Failure::EXCEPTION);
       ended.mutable_failure()->set_message("boom");
     }
     return ledger_->EndAttempt(event);
@@ -60,13 +62,13 @@ class LedgerTest : public ::testing::Test {
     event.set_attempt(attempt);
     event.mutable_started()->mutable_device()->set_node(node);
     ledger_->Note(event);
-    return End(model, attempt, v1::LOST, v1::NODE_LOST);
+    return End(model, attempt, v1::ModelEnded::LOST, v1::ModelEnded::NODE_LOST);
   }
 
   // "SUCCEEDED", "again 2 merged|alone", or "nothing".
   static std::string Text(const Ledger::Decision& decision) {
     EXPECT_FALSE(decision.outcome.has_value() && decision.again.has_value());
-    if (decision.outcome.has_value()) return v1::Outcome_Name(decision.outcome->outcome());
+    if (decision.outcome.has_value()) return v1::ModelEnded::Outcome_Name(decision.outcome->outcome());
     if (!decision.again.has_value()) return "nothing";
     return "again " + std::to_string(decision.again->model().attempt()) + (decision.may_merge ? " merged" : " alone");
   }
@@ -85,13 +87,13 @@ TEST_F(LedgerTest, ModelsAreNumberedAndHaveSeedsOfTheirOwn) {
 
 TEST_F(LedgerTest, TheCurrentAttemptDecidesOnce) {
   Create(1);
-  EXPECT_EQ(Text(End(1, 1, v1::SUCCEEDED)), "nothing") << "it is not planned";
+  EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::SUCCEEDED)), "nothing") << "it is not planned";
   ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
-  EXPECT_EQ(Text(End(1, 2, v1::SUCCEEDED)), "nothing") << "there is no such attempt";
-  EXPECT_EQ(Text(End(2, 1, v1::SUCCEEDED)), "nothing") << "nor such a model";
-  const Ledger::Decision decision = End(1, 1, v1::SUCCEEDED);
+  EXPECT_EQ(Text(End(1, 2, v1::ModelEnded::SUCCEEDED)), "nothing") << "there is no such attempt";
+  EXPECT_EQ(Text(End(2, 1, v1::ModelEnded::SUCCEEDED)), "nothing") << "nor such a model";
+  const Ledger::Decision decision = End(1, 1, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(Text(decision), "SUCCEEDED");
-  EXPECT_EQ(Text(End(1, 1, v1::FAILED)), "nothing");
+  EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::FAILED)), "nothing");
   EXPECT_EQ(ledger_->in_flight(), 1) << "until the outcome is in the journal";
   const Ledger::Closed closed = ledger_->Close(*decision.outcome);
   EXPECT_EQ(closed.tell.value(), 0.5);
@@ -102,18 +104,18 @@ TEST_F(LedgerTest, TheCurrentAttemptDecidesOnce) {
 // What becomes of an attempt that ends so: alone or merged, and whether the experiment is being canceled.
 TEST_F(LedgerTest, WhatAnEndOfAnAttemptMeans) {
   const struct {
-    v1::Outcome outcome;
+    v1::ModelEnded::Outcome outcome;
     const char* alone;
     const char* merged;
     const char* alone_canceled;
     const char* merged_canceled;
   } kRows[] = {
-      {v1::SUCCEEDED, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED"},
-      {v1::STOPPED_EARLY, "STOPPED_EARLY", "STOPPED_EARLY", "STOPPED_EARLY", "STOPPED_EARLY"},
-      {v1::FAILED, "FAILED", "again 2 alone", "FAILED", "CANCELED"},
-      {v1::LOST, "again 2 alone", "again 2 alone", "CANCELED", "CANCELED"},
-      {v1::UNMERGED, "FAILED", "again 2 alone", "CANCELED", "CANCELED"},
-      {v1::CANCELED, "CANCELED", "CANCELED", "CANCELED", "CANCELED"},
+      {v1::ModelEnded::SUCCEEDED, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED"},
+      {v1::ModelEnded::STOPPED_EARLY, "STOPPED_EARLY", "STOPPED_EARLY", "STOPPED_EARLY", "STOPPED_EARLY"},
+      {v1::ModelEnded::FAILED, "FAILED", "again 2 alone", "FAILED", "CANCELED"},
+      {v1::ModelEnded::LOST, "again 2 alone", "again 2 alone", "CANCELED", "CANCELED"},
+      {v1::ModelEnded::UNMERGED, "FAILED", "again 2 alone", "CANCELED", "CANCELED"},
+      {v1::ModelEnded::CANCELED, "CANCELED", "CANCELED", "CANCELED", "CANCELED"},
   };
   for (const auto& row : kRows) {
     for (const bool merged : {false, true}) {
@@ -124,7 +126,7 @@ TEST_F(LedgerTest, WhatAnEndOfAnAttemptMeans) {
         if (canceled) ledger_->Cancel();
         EXPECT_EQ(Text(End(1, 1, row.outcome)),
                   canceled ? (merged ? row.merged_canceled : row.alone_canceled) : (merged ? row.merged : row.alone))
-            << v1::Outcome_Name(row.outcome) << " merged " << merged << " canceled " << canceled;
+            << v1::ModelEnded::Outcome_Name(row.outcome) << " merged " << merged << " canceled " << canceled;
       }
     }
   }
@@ -134,18 +136,21 @@ TEST_F(LedgerTest, AModelThatIsLostAgainAndAgainHasFailed) {
   Create(1);
   for (int attempt = 1; attempt <= 2; ++attempt) {
     ASSERT_TRUE(Plan(attempt, {{1, attempt}}).ok());
-    EXPECT_EQ(Text(End(1, attempt, v1::LOST, v1::WORKER_DOWN)), "again " + std::to_string(attempt + 1) + " alone");
+    EXPECT_EQ(Text(End(1, attempt, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN)),
+              "again " + std::to_string(attempt + 1) + " alone");
   }
   ASSERT_TRUE(Plan(3, {{1, 3}}).ok());
-  EXPECT_EQ(Text(End(1, 3, v1::LOST, v1::PROCESS_KILLED)), "FAILED");
+  EXPECT_EQ(Text(End(1, 3, v1::ModelEnded::LOST, v1::ModelEnded::PROCESS_KILLED)), "FAILED");
 }
 
 TEST_F(LedgerTest, AHeadThatEndsIsNeverTheModelsFault) {
   Create(2);
   for (int attempt = 1; attempt <= 10; ++attempt) {
     ASSERT_TRUE(Plan(attempt, {{1, attempt}, {2, attempt}}).ok());
-    EXPECT_EQ(Text(End(1, attempt, v1::LOST, v1::HEAD_ENDED)), "again " + std::to_string(attempt + 1) + " merged");
-    EXPECT_EQ(Text(End(2, attempt, v1::LOST, v1::HEAD_ENDED)), "again " + std::to_string(attempt + 1) + " merged");
+    EXPECT_EQ(Text(End(1, attempt, v1::ModelEnded::LOST, v1::ModelEnded::HEAD_ENDED)),
+              "again " + std::to_string(attempt + 1) + " merged");
+    EXPECT_EQ(Text(End(2, attempt, v1::ModelEnded::LOST, v1::ModelEnded::HEAD_ENDED)),
+              "again " + std::to_string(attempt + 1) + " merged");
   }
 }
 
@@ -154,7 +159,7 @@ TEST_F(LedgerTest, ANodeThatLeavesIsNeverTheModelsFault) {
   for (int attempt = 1; attempt <= 10; ++attempt) {
     ASSERT_TRUE(Plan(attempt, {{1, attempt}, {2, attempt}}).ok());
     for (const int model : {1, 2}) {
-      const Ledger::Decision decision = End(model, attempt, v1::LOST, v1::NODE_LEFT);
+      const Ledger::Decision decision = End(model, attempt, v1::ModelEnded::LOST, v1::ModelEnded::NODE_LEFT);
       EXPECT_EQ(Text(decision), "again " + std::to_string(attempt + 1) + " merged");
       EXPECT_TRUE(decision.merged);
     }
@@ -174,13 +179,13 @@ TEST_F(LedgerTest, AModelThatThreeNodesWereLostWithHasFailed) {
   }
   // A node that is lost before the attempt began there, and other losses, are counted apart.
   plan();
-  EXPECT_EQ(Text(End(1, attempt, v1::LOST, v1::NODE_LOST)), "again 6 alone");
+  EXPECT_EQ(Text(End(1, attempt, v1::ModelEnded::LOST, v1::ModelEnded::NODE_LOST)), "again 6 alone");
   plan();
-  EXPECT_EQ(Text(End(1, attempt, v1::LOST, v1::WORKER_DOWN)), "again 7 alone");
+  EXPECT_EQ(Text(End(1, attempt, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN)), "again 7 alone");
   plan();
   const Ledger::Decision decision = LoseWithNode(1, attempt, "n3");
   ASSERT_EQ(Text(decision), "FAILED");
-  EXPECT_EQ(decision.outcome->failure().reason(), v1::WORKER_LOST);
+  EXPECT_EQ(decision.outcome->failure().reason(), v1::Failure::WORKER_LOST);
   EXPECT_EQ(decision.outcome->failure().message(),
             "nodes were lost 5 times while they ran it: n1, n2, n3; what takes them down may be this model");
 }
@@ -194,7 +199,7 @@ TEST_F(LedgerTest, AModelThatTwoNodesAreLostWithAgainAndAgainHasFailed) {
   ASSERT_TRUE(Plan(10, {{1, 10}}).ok());
   const Ledger::Decision decision = LoseWithNode(1, 10, "n1");
   ASSERT_EQ(Text(decision), "FAILED");
-  EXPECT_EQ(decision.outcome->failure().reason(), v1::WORKER_LOST);
+  EXPECT_EQ(decision.outcome->failure().reason(), v1::Failure::WORKER_LOST);
   EXPECT_EQ(decision.outcome->failure().message(),
             "nodes were lost 10 times while they ran it: n1, n2; what takes them down may be this model");
 }
@@ -227,15 +232,15 @@ TEST_F(LedgerTest, NodesThatAreLostMakeNothingHopeless) {
 TEST_F(LedgerTest, AModelThatBrokeAMergedTrialStaysAloneWhenTheHeadEnds) {
   Create(2);
   ASSERT_TRUE(Plan(1, {{1, 1}, {2, 1}}).ok());
-  EXPECT_EQ(Text(End(1, 1, v1::UNMERGED)), "again 2 alone");
+  EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::UNMERGED)), "again 2 alone");
   ASSERT_TRUE(Plan(2, {{1, 2}}).ok());
-  EXPECT_EQ(Text(End(1, 2, v1::LOST, v1::HEAD_ENDED)), "again 3 alone");
+  EXPECT_EQ(Text(End(1, 2, v1::ModelEnded::LOST, v1::ModelEnded::HEAD_ENDED)), "again 3 alone");
 }
 
 TEST_F(LedgerTest, CheckpointsOfWhatAStopCanceledStay) {
   Create(2);
   ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
-  const Ledger::Decision succeeded = End(1, 1, v1::SUCCEEDED);
+  const Ledger::Decision succeeded = End(1, 1, v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(ledger_->Close(*succeeded.outcome).needless_checkpoints, "folder/checkpoints/1");
   const std::vector<v1::ModelOutcome> canceled = ledger_->Cancel();
   ASSERT_EQ(canceled.size(), 1u);
@@ -245,16 +250,16 @@ TEST_F(LedgerTest, CheckpointsOfWhatAStopCanceledStay) {
 TEST_F(LedgerTest, AnAttemptSaysWhyItIsAlone) {
   Create(3);
   ASSERT_TRUE(Plan(1, {{1, 1}, {2, 1}}).ok());
-  EXPECT_EQ(End(1, 1, v1::UNMERGED).again->alone_because(), "it runs again after merged trial 1");
+  EXPECT_EQ(End(1, 1, v1::ModelEnded::UNMERGED).again->alone_because(), "it runs again after merged trial 1");
   ASSERT_TRUE(Plan(2, {{3, 1}}).ok());
-  EXPECT_EQ(End(3, 1, v1::LOST, v1::WORKER_DOWN).again->alone_because(), "no others came");
+  EXPECT_EQ(End(3, 1, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN).again->alone_because(), "no others came");
 }
 
 TEST_F(LedgerTest, ACancelEndsWhatWaitsAndNothingIsPlannedAnyMore) {
   Create(3);
   ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
   ASSERT_TRUE(Plan(2, {{2, 1}}).ok());
-  ASSERT_EQ(Text(End(2, 1, v1::LOST, v1::WORKER_DOWN)), "again 2 alone");
+  ASSERT_EQ(Text(End(2, 1, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN)), "again 2 alone");
   const std::vector<v1::ModelOutcome> outcomes = ledger_->Cancel();
   ASSERT_EQ(outcomes.size(), 2u);
   EXPECT_EQ(outcomes[0].model(), 2);
@@ -272,7 +277,7 @@ TEST_F(LedgerTest, WorkersThatAreLostForModelAfterModelMakeItHopeless) {
     EXPECT_EQ(ledger_->hopeless(), "");
     for (int attempt = 1; attempt <= 3; ++attempt) {
       ASSERT_TRUE(Plan(++trial, {{model, attempt}}).ok());
-      const Ledger::Decision decision = End(model, attempt, v1::LOST, v1::WORKER_DOWN);
+      const Ledger::Decision decision = End(model, attempt, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN);
       if (decision.outcome.has_value()) ledger_->Close(*decision.outcome);
     }
   }
@@ -294,7 +299,8 @@ TEST_F(LedgerTest, StepsThatWereReportedAreKnownToTheNextAttempt) {
     }
   };
   report({0, 1, 3});
-  EXPECT_EQ(End(1, 1, v1::LOST, v1::WORKER_DOWN).again->model().reported_steps(), 2) << "step 2 is missing";
+  EXPECT_EQ(End(1, 1, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN).again->model().reported_steps(), 2)
+      << "step 2 is missing";
 
   // One that goes on adds to them; one that begins anew begins another curve.
   ASSERT_TRUE(Plan(2, {{1, 2}}).ok());
@@ -302,13 +308,13 @@ TEST_F(LedgerTest, StepsThatWereReportedAreKnownToTheNextAttempt) {
   event.mutable_started()->set_resumed_steps(2);
   ledger_->Note(event);
   report({2, 3});
-  EXPECT_EQ(End(1, 2, v1::LOST, v1::HEAD_ENDED).again->model().reported_steps(), 4);
+  EXPECT_EQ(End(1, 2, v1::ModelEnded::LOST, v1::ModelEnded::HEAD_ENDED).again->model().reported_steps(), 4);
   ASSERT_TRUE(Plan(3, {{1, 3}}).ok());
   event.set_attempt(3);
   event.mutable_started()->set_resumed_steps(0);
   ledger_->Note(event);
   report({0});
-  EXPECT_EQ(End(1, 3, v1::LOST, v1::HEAD_ENDED).again->model().reported_steps(), 1);
+  EXPECT_EQ(End(1, 3, v1::ModelEnded::LOST, v1::ModelEnded::HEAD_ENDED).again->model().reported_steps(), 1);
 }
 
 // With a stopper.
@@ -383,13 +389,13 @@ TEST_F(StoppingLedgerTest, StepsAreReportsOfDefaultEachToldOnceWhicheverAttemptM
   EXPECT_EQ(Report(1, 1, 1, 0.5), "1@1 0.5") << "the first with `default`";
   Judge(1, 1, false);
   EXPECT_EQ(Report(1, 1, 1, 0.5), "no step") << "an event that comes twice";
-  EXPECT_EQ(Text(End(1, 1, v1::LOST, v1::WORKER_DOWN)), "again 2 alone");
+  EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN)), "again 2 alone");
   ASSERT_TRUE(Plan(2, {{1, 2}}).ok());
   EXPECT_EQ(Report(1, 1, 2), "no step") << "not of the current attempt";
   EXPECT_EQ(Report(1, 2, 1, 0.5), "no step");
   EXPECT_EQ(Report(1, 2, 2, 0.75), "1@2 0.75");
   Judge(1, 2, false);
-  const Ledger::Decision decision = End(1, 2, v1::SUCCEEDED);
+  const Ledger::Decision decision = End(1, 2, v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(ledger_->Close(*decision.outcome).tell.steps(), 2);
 }
 
@@ -398,8 +404,8 @@ TEST_F(StoppingLedgerTest, AnEndWaitsForTheVerdictsOnAllStepsBeforeIt) {
   ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
   EXPECT_EQ(Report(1, 1, 0), "1@1 0.25");
   EXPECT_EQ(Report(1, 1, 1), "nothing");
-  EXPECT_EQ(Text(End(1, 1, v1::SUCCEEDED)), "nothing");
-  EXPECT_EQ(Text(End(1, 1, v1::FAILED)), "nothing") << "the first end counts";
+  EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::SUCCEEDED)), "nothing");
+  EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::FAILED)), "nothing") << "the first end counts";
   Ledger::Judgement judgement = Judge(1, 1, false);
   EXPECT_EQ(Text(judgement.next), "1@2 0.25");
   EXPECT_EQ(Text(judgement.decision), "nothing");
@@ -431,19 +437,19 @@ TEST_F(StoppingLedgerTest, StepsAreKeptUntilThereIsAVerdict) {
 // A verdict that crosses the end of its model's attempt, whatever that is: one outcome, the verdict's.
 TEST_F(StoppingLedgerTest, AVerdictStands) {
   const struct {
-    v1::Outcome outcome;
-    v1::LostCause cause;
+    v1::ModelEnded::Outcome outcome;
+    v1::ModelEnded::LostCause cause;
   } kEnds[] = {
-      {v1::SUCCEEDED, v1::LOST_CAUSE_UNSPECIFIED},     // The last epoch.
-      {v1::FAILED, v1::LOST_CAUSE_UNSPECIFIED},        // A crash.
-      {v1::LOST, v1::WORKER_DOWN},                     // A lost worker.
-      {v1::LOST, v1::PROCESS_KILLED},                  // A kill.
-      {v1::LOST, v1::HEAD_ENDED},                      // A resume.
-      {v1::LOST, v1::NODE_LOST},                       // A lost node.
-      {v1::LOST, v1::NODE_LEFT},                       // A node that was preempted.
-      {v1::UNMERGED, v1::LOST_CAUSE_UNSPECIFIED},      // Another model broke the trial: a retry.
-      {v1::CANCELED, v1::LOST_CAUSE_UNSPECIFIED},      // A cancel.
-      {v1::STOPPED_EARLY, v1::LOST_CAUSE_UNSPECIFIED}  // The stop itself.
+      {v1::ModelEnded::SUCCEEDED, v1::ModelEnded::LOST_CAUSE_UNSPECIFIED},  // The last epoch.
+      {v1::ModelEnded::FAILED, v1::ModelEnded::LOST_CAUSE_UNSPECIFIED},     // A crash.
+      {v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN},                  // A lost worker.
+      {v1::ModelEnded::LOST, v1::ModelEnded::PROCESS_KILLED},               // A kill.
+      {v1::ModelEnded::LOST, v1::ModelEnded::HEAD_ENDED},                   // A resume.
+      {v1::ModelEnded::LOST, v1::ModelEnded::NODE_LOST},                    // A lost node.
+      {v1::ModelEnded::LOST, v1::ModelEnded::NODE_LEFT},                    // A node that was preempted.
+      {v1::ModelEnded::UNMERGED, v1::ModelEnded::LOST_CAUSE_UNSPECIFIED},   // Another model broke the trial: a retry.
+      {v1::ModelEnded::CANCELED, v1::ModelEnded::LOST_CAUSE_UNSPECIFIED},   // A cancel.
+      {v1::ModelEnded::STOPPED_EARLY, v1::ModelEnded::LOST_CAUSE_UNSPECIFIED}  // The stop itself.
   };
   for (const auto& end : kEnds) {
     for (const bool merged : {false, true}) {
@@ -451,7 +457,7 @@ TEST_F(StoppingLedgerTest, AVerdictStands) {
         for (const bool canceled : {false, true}) {
           // A verdict that comes behind a cancel counts no more, see below.
           if (canceled && !verdict_first) continue;
-          SCOPED_TRACE(absl::StrCat(v1::Outcome_Name(end.outcome), merged ? " merged" : "",
+          SCOPED_TRACE(absl::StrCat(v1::ModelEnded::Outcome_Name(end.outcome), merged ? " merged" : "",
                                     verdict_first ? " verdict first" : "", canceled ? " canceled" : ""));
           ledger_.emplace(Config(), 1, "folder");
           Create(2);
@@ -477,9 +483,9 @@ TEST_F(StoppingLedgerTest, AVerdictStands) {
           EXPECT_EQ(decision.outcome->attempt(), 1);
           EXPECT_EQ(decision.outcome->metrics().values().at("default"), 0.25) << "of the step that decided";
           EXPECT_FALSE(decision.outcome->has_failure());
-          EXPECT_EQ(Text(End(1, 1, v1::SUCCEEDED)), "nothing") << "one outcome";
+          EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::SUCCEEDED)), "nothing") << "one outcome";
           const Ledger::Closed closed = ledger_->Close(*decision.outcome);
-          EXPECT_EQ(closed.tell.outcome(), v1::STOPPED_EARLY);
+          EXPECT_EQ(closed.tell.outcome(), v1::ModelEnded::STOPPED_EARLY);
           EXPECT_EQ(closed.tell.steps(), 2);
           EXPECT_EQ(closed.tell.value(), 0.25);
           EXPECT_EQ(closed.needless_weights.size(), 1u) << "weights of models that ran to their end only are kept";
@@ -495,12 +501,12 @@ TEST_F(StoppingLedgerTest, TheAttemptThatReportedTheStepIsTheOneThatDecided) {
   ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
   Report(1, 1, 0);
   Judge(1, 1, false);
-  End(1, 1, v1::LOST, v1::WORKER_DOWN);
+  End(1, 1, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN);
   ASSERT_TRUE(Plan(2, {{1, 2}}).ok());
   Report(1, 2, 0);
   Report(1, 2, 1);
   Judge(1, 2, true);
-  EXPECT_EQ(End(1, 2, v1::STOPPED_EARLY).outcome->attempt(), 2);
+  EXPECT_EQ(End(1, 2, v1::ModelEnded::STOPPED_EARLY).outcome->attempt(), 2);
 }
 
 TEST_F(StoppingLedgerTest, WhatIsCanceledBeforeItsVerdictHasNoResultYet) {
@@ -510,19 +516,19 @@ TEST_F(StoppingLedgerTest, WhatIsCanceledBeforeItsVerdictHasNoResultYet) {
     Report(model, 1, 0);
   }
   Judge(3, 1, false);
-  EXPECT_EQ(Text(End(1, 1, v1::SUCCEEDED)), "nothing");
+  EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::SUCCEEDED)), "nothing");
   // Model 1 waits for its verdict; the others end later.
   const std::vector<v1::ModelOutcome> outcomes = ledger_->Cancel();
   ASSERT_EQ(outcomes.size(), 1u);
   EXPECT_EQ(outcomes[0].model(), 1);
-  EXPECT_EQ(outcomes[0].outcome(), v1::CANCELED);
+  EXPECT_EQ(outcomes[0].outcome(), v1::ModelEnded::CANCELED);
   EXPECT_EQ(outcomes[0].attempt(), 1);
   EXPECT_TRUE(outcomes[0].metrics().values().empty());
   const Ledger::Closed closed = ledger_->Close(outcomes[0]);
   EXPECT_EQ(closed.needless_checkpoints, "") << "a resume asks for the verdict";
   EXPECT_TRUE(closed.needless_weights.empty()) << "the model may be the best after all";
-  EXPECT_EQ(Text(End(2, 1, v1::SUCCEEDED)), "CANCELED");
-  EXPECT_EQ(Text(End(3, 1, v1::SUCCEEDED)), "SUCCEEDED") << "nothing is missing";
+  EXPECT_EQ(Text(End(2, 1, v1::ModelEnded::SUCCEEDED)), "CANCELED");
+  EXPECT_EQ(Text(End(3, 1, v1::ModelEnded::SUCCEEDED)), "SUCCEEDED") << "nothing is missing";
   const Ledger::Judgement late = Judge(2, 1, true);
   EXPECT_EQ(Text(late.decision), "nothing");
   EXPECT_EQ(late.stop_in_trial, 0);
@@ -547,7 +553,7 @@ TEST_F(LedgerTest, WithoutAStopperStepsAreCountedAndNothingWaits) {
     (*event.mutable_intermediate()->mutable_metrics()->mutable_values())["default"] = 1;
     EXPECT_FALSE(ledger_->Note(event));
   }
-  const Ledger::Decision decision = End(1, 1, v1::SUCCEEDED);
+  const Ledger::Decision decision = End(1, 1, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(Text(decision), "SUCCEEDED");
   EXPECT_EQ(ledger_->Close(*decision.outcome).tell.steps(), 3);
 }
@@ -561,12 +567,12 @@ class LimitsLedgerTest : public LedgerTest {
     limit.set_max(100);
     config.add_objectives();
     config.add_objectives()->set_metric("params");
-    config.mutable_objectives(1)->set_goal(v1::MINIMIZE);
+    config.mutable_objectives(1)->set_goal(v1::ObjectiveConfig::MINIMIZE);
     ledger_.emplace(config, /*seed=*/1, "folder");
   }
 
   // The next model is planned, and ends so at once. Returns what the strategy hears.
-  v1::TellRequest RunOne(v1::Outcome outcome, double params) {
+  v1::TellRequest RunOne(v1::ModelEnded::Outcome outcome, double params) {
     Create(1);
     const int model = ledger_->models();
     EXPECT_TRUE(Plan(model, {{model, 1}}).ok());
@@ -576,16 +582,16 @@ class LimitsLedgerTest : public LedgerTest {
     event.mutable_ended()->set_outcome(outcome);
     auto& metrics = *event.mutable_ended()->mutable_metrics()->mutable_values();
     metrics["params"] = params;
-    if (outcome == v1::SUCCEEDED) metrics["default"] = 0.5;
+    if (outcome == v1::ModelEnded::SUCCEEDED) metrics["default"] = 0.5;
     const Ledger::Decision decision = ledger_->EndAttempt(event);
-    EXPECT_EQ(Text(decision), v1::Outcome_Name(outcome));
+    EXPECT_EQ(Text(decision), v1::ModelEnded::Outcome_Name(outcome));
     return ledger_->Close(*decision.outcome).tell;
   }
 };
 
 TEST_F(LimitsLedgerTest, AModelThatCostsTooMuchIsNoneOfThoseThatWereTried) {
-  const v1::TellRequest tell = RunOne(v1::INFEASIBLE, 150);
-  EXPECT_EQ(tell.outcome(), v1::INFEASIBLE);
+  const v1::TellRequest tell = RunOne(v1::ModelEnded::INFEASIBLE, 150);
+  EXPECT_EQ(tell.outcome(), v1::ModelEnded::INFEASIBLE);
   EXPECT_FALSE(tell.has_value());
   EXPECT_EQ(tell.objectives_size(), 0);
   EXPECT_DOUBLE_EQ(tell.violation(), 0.5);
@@ -596,7 +602,7 @@ TEST_F(LimitsLedgerTest, AModelThatCostsTooMuchIsNoneOfThoseThatWereTried) {
 }
 
 TEST_F(LimitsLedgerTest, TheStrategyHearsOfAllObjectivesAsTheyWere) {
-  const v1::TellRequest tell = RunOne(v1::SUCCEEDED, 150);
+  const v1::TellRequest tell = RunOne(v1::ModelEnded::SUCCEEDED, 150);
   EXPECT_EQ(tell.value(), 0.5);
   ASSERT_EQ(tell.objectives_size(), 2);
   EXPECT_EQ(tell.objectives(0), 0.5);
@@ -606,21 +612,21 @@ TEST_F(LimitsLedgerTest, TheStrategyHearsOfAllObjectivesAsTheyWere) {
 
 TEST_F(LimitsLedgerTest, WhereNothingIsWithinTheLimitsTheNearestIsNamed) {
   EXPECT_EQ(ledger_->NothingWithinLimits(), "");
-  RunOne(v1::INFEASIBLE, 300);
-  RunOne(v1::SUCCEEDED, 120);
-  RunOne(v1::INFEASIBLE, 200);
+  RunOne(v1::ModelEnded::INFEASIBLE, 300);
+  RunOne(v1::ModelEnded::SUCCEEDED, 120);
+  RunOne(v1::ModelEnded::INFEASIBLE, 200);
   EXPECT_EQ(
       ledger_->NothingWithinLimits(),
       "none of the 3 models that were tried is within the limits; the nearest has params 120 (at most 100): relax "
       "the limits, or change the space");
-  RunOne(v1::SUCCEEDED, 100);
+  RunOne(v1::ModelEnded::SUCCEEDED, 100);
   EXPECT_EQ(ledger_->NothingWithinLimits(), "");
 }
 
 TEST_F(LimitsLedgerTest, LimitsThatTenThousandModelsBreakAreHopeless) {
-  for (int i = 1; i < 10000; ++i) RunOne(v1::INFEASIBLE, 150);
+  for (int i = 1; i < 10000; ++i) RunOne(v1::ModelEnded::INFEASIBLE, 150);
   EXPECT_EQ(ledger_->hopeless(), "");
-  RunOne(v1::INFEASIBLE, 150);
+  RunOne(v1::ModelEnded::INFEASIBLE, 150);
   EXPECT_EQ(
       ledger_->hopeless(),
       "the last 10000 models cost more than the limits allow; the nearest has params 150 (at most 100): relax the "
@@ -629,7 +635,7 @@ TEST_F(LimitsLedgerTest, LimitsThatTenThousandModelsBreakAreHopeless) {
 
 TEST_F(LedgerTest, TheStrategyHearsOfNoValueThatIsNotFinite) {
   v1::ModelOutcome outcome;
-  outcome.set_outcome(v1::SUCCEEDED);
+  outcome.set_outcome(v1::ModelEnded::SUCCEEDED);
   for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     (*outcome.mutable_metrics()->mutable_values())["default"] = value;
     EXPECT_FALSE(TellOf(outcome, v1::Sample(), 1, ledger_->goals()).has_value()) << value;

@@ -42,7 +42,7 @@ v1::Discovered MakeDiscovered() {
   for (const char* label : {"a", "b", "c"}) {
     v1::Choice& choice = *discovered.mutable_space()->add_choices();
     choice.set_label(label);
-    choice.set_kind(v1::VALUE_CHOICE);
+    choice.set_kind(v1::Choice::VALUE_CHOICE);
     choice.set_n_chosen(1);
     for (int option = 0; option < 4; ++option) choice.add_candidates()->set_i(option);
   }
@@ -89,7 +89,7 @@ class Simulation {
     bool exhausted = start.exhausted;
     for (v1::TrialModel& model : start.models) waiting_.push_back(std::move(model));
     for (v1::RunAgain& again : start.alone) alone_.push_back(std::move(*again.mutable_model()));
-    AddState(start.facts, v1::RUNNING);
+    AddState(start.facts, v1::ExperimentState::RUNNING);
     if (!Write(start.facts)) return false;
     while (true) {
       const int room = std::min(4 - ledger_.in_flight(), setup_.config.max_trial_number() - ledger_.models());
@@ -120,14 +120,14 @@ class Simulation {
       if (!EndOne()) return false;
     }
     v1::JournalBatch batch;
-    AddState(batch, v1::DONE);
+    AddState(batch, v1::ExperimentState::DONE);
     return Write(batch);
   }
 
   const Ledger& ledger() const { return ledger_; }
 
  private:
-  static void AddState(v1::JournalBatch& batch, v1::ExperimentState state) {
+  static void AddState(v1::JournalBatch& batch, v1::ExperimentState::State state) {
     batch.add_records()->mutable_state()->set_state(state);
   }
   v1::StrategyCall& AddCall(v1::JournalBatch& batch) {
@@ -190,11 +190,13 @@ class Simulation {
       }
       event.set_sequence(kSteps + 1);
       v1::ModelEnded& ended = *event.mutable_ended();
-      ended.set_outcome(breaks ? v1::UNMERGED : Fails(model.sample()) ? v1::FAILED : v1::SUCCEEDED);
-      if (ended.outcome() == v1::SUCCEEDED) {
+      ended.set_outcome(breaks                  ? v1::ModelEnded::UNMERGED
+                        : Fails(model.sample()) ? v1::ModelEnded::FAILED
+                                                : v1::ModelEnded::SUCCEEDED);
+      if (ended.outcome() == v1::ModelEnded::SUCCEEDED) {
         (*ended.mutable_metrics()->mutable_values())["default"] = ValueOf(model.sample());
       } else {
-        ended.mutable_failure()->set_reason(breaks ? v1::MERGED_TRIAL_FAILED : v1::EXCEPTION);
+        ended.mutable_failure()->set_reason(breaks ? v1::Failure::MERGED_TRIAL_FAILED : v1::Failure::EXCEPTION);
         ended.mutable_failure()->set_message("boom");
       }
       v1::JournalBatch batch;
@@ -310,11 +312,12 @@ class SetupTest : public ::testing::Test {
     std::map<int, std::string> models;
     const std::vector<ModelRecord> records = Read(id).Models().value();
     for (const ModelRecord& model : records) {
-      models[model.model] = absl::StrCat(
-          model.sample_json, " ", model.outcome.has_value() ? v1::Outcome_Name(model.outcome->outcome()) : "none", " ",
-          model.outcome.has_value() && model.outcome->metrics().values().count("default") > 0
-              ? absl::StrCat(model.outcome->metrics().values().at("default"))
-              : "");
+      models[model.model] =
+          absl::StrCat(model.sample_json, " ",
+                       model.outcome.has_value() ? v1::ModelEnded::Outcome_Name(model.outcome->outcome()) : "none", " ",
+                       model.outcome.has_value() && model.outcome->metrics().values().count("default") > 0
+                           ? absl::StrCat(model.outcome->metrics().values().at("default"))
+                           : "");
       if (model.outcome.has_value() && model.outcome->stopped_step() > 0) {
         absl::StrAppend(&models[model.model], " step ", model.outcome->stopped_step(), ": ",
                         model.outcome->stopped_because());
@@ -347,7 +350,7 @@ TEST_F(SetupTest, AnExperimentThatIsCutOffAnywhereGoesOnAsIfItHadNotBeen) {
   for (int cut = 0; !at_its_end; ++cut) {
     SCOPED_TRACE(absl::StrCat("cut off after ", cut, " transactions"));
     const std::string id = RunNew(config, cut);
-    at_its_end = Read(id).State()->change.state() == v1::DONE;
+    at_its_end = Read(id).State()->change.state() == v1::ExperimentState::DONE;
     if (at_its_end) break;
     // Odd ones are cut off once more, by a version 2 of Lanista.
     if (cut % 2 == 1) {
@@ -401,7 +404,7 @@ TEST_F(SetupTest, WithAStopperItGoesOnAsIfItHadNotBeenCutOff) {
   for (int cut = 0; !at_its_end; ++cut) {
     SCOPED_TRACE(absl::StrCat("cut off after ", cut, " transactions"));
     const std::string id = RunNew(config, cut);
-    at_its_end = Read(id).State()->change.state() == v1::DONE;
+    at_its_end = Read(id).State()->change.state() == v1::ExperimentState::DONE;
     if (at_its_end) break;
     // Every third is cut off once more.
     if (cut % 3 == 1) {
@@ -426,7 +429,7 @@ TEST_F(SetupTest, AModelThatAVerdictHasStoppedIsNotAttemptedAgain) {
   int verdicts = 0;
   for (int cut = 1;; ++cut) {
     const std::string id = RunNew(config, cut);
-    if (Read(id).State()->change.state() == v1::DONE) break;
+    if (Read(id).State()->change.state() == v1::ExperimentState::DONE) break;
     std::vector<std::string> calls = StoppingCalls(Read(id));
     if (calls.empty() || calls.back().find("stop: true") == std::string::npos) continue;
     int model = 0;
@@ -445,7 +448,7 @@ TEST_F(SetupTest, AModelThatAVerdictHasStoppedIsNotAttemptedAgain) {
     for (const v1::RunAgain& again : setup->start.alone) EXPECT_NE(again.model().model(), model);
     ASSERT_FALSE(setup->start.untold.empty());
     EXPECT_EQ(setup->start.untold.back().model(), model);
-    EXPECT_EQ(setup->start.untold.back().outcome(), v1::STOPPED_EARLY);
+    EXPECT_EQ(setup->start.untold.back().outcome(), v1::ModelEnded::STOPPED_EARLY);
   }
   EXPECT_GT(verdicts, 3);
 }
@@ -525,7 +528,7 @@ TEST_F(SetupTest, AWarmStartMayTakeTheBestOnly) {
   std::set<std::string> told, best;
   for (const v1::TellRequest& tell : setup->start.untold) {
     EXPECT_EQ(tell.model(), 0);
-    EXPECT_EQ(tell.outcome(), v1::SUCCEEDED);
+    EXPECT_EQ(tell.outcome(), v1::ModelEnded::SUCCEEDED);
     EXPECT_EQ(tell.value(), ValueOf(tell.sample()));
     told.insert(Space::ToJson(tell.sample()));
   }
@@ -538,8 +541,9 @@ TEST_F(SetupTest, AWarmStartMayTakeTheBestOnly) {
 TEST_F(SetupTest, AWarmStartLeavesOutModelsOfWhichItIsNotKnownWhetherTheyKeepALimit) {
   const std::string earlier = RunNew(MakeConfig(12), kToTheEnd);
   const std::vector<ModelRecord> models = Read(earlier).Models().value();
-  const auto failed = std::count_if(models.begin(), models.end(),
-                                    [](const ModelRecord& model) { return model.outcome->outcome() == v1::FAILED; });
+  const auto failed = std::count_if(models.begin(), models.end(), [](const ModelRecord& model) {
+    return model.outcome->outcome() == v1::ModelEnded::FAILED;
+  });
   v1::ExperimentConfig config = MakeConfig(4);
   config.mutable_warm_start()->set_experiment(earlier);
   v1::ConstraintConfig& limit = *config.add_constraint();
@@ -553,7 +557,7 @@ TEST_F(SetupTest, AWarmStartLeavesOutModelsOfWhichItIsNotKnownWhetherTheyKeepALi
   limit.set_max(1);
   std::vector<v1::TellRequest> tells = told();
   EXPECT_EQ(tells.size(), failed);
-  for (const v1::TellRequest& tell : tells) EXPECT_EQ(tell.outcome(), v1::FAILED);
+  for (const v1::TellRequest& tell : tells) EXPECT_EQ(tell.outcome(), v1::ModelEnded::FAILED);
 
   limit.set_metric("default");
   limit.set_max(20);
@@ -590,7 +594,7 @@ TEST_F(SetupTest, AWarmStartFromAnotherSpaceObjectiveOrEvaluatorIsRefusedWithThe
               HasSubstr(absl::StrCat("warm_start.experiment: ", earlier, " cannot be used: it has another space")));
   EXPECT_THAT(error(other), HasSubstr("choice 'z': only here"));
 
-  config.set_objective(v1::MINIMIZE);
+  config.set_objective(v1::ObjectiveConfig::MINIMIZE);
   EXPECT_THAT(error(MakeDiscovered()), HasSubstr("its objective is MAXIMIZE, and this experiment's is MINIMIZE"));
   config.clear_objective();
 
@@ -696,8 +700,8 @@ TEST_F(SetupTest, NodesThatWereLostAreRememberedAndNodesThatLeftAreNot) {
       event.mutable_started()->mutable_device()->set_node(absl::StrCat("n", attempt));
       *batch.add_records()->mutable_event() = event;
       event.set_sequence(2);
-      event.mutable_ended()->set_outcome(v1::LOST);
-      event.mutable_ended()->set_lost_cause(lost ? v1::NODE_LOST : v1::NODE_LEFT);
+      event.mutable_ended()->set_outcome(v1::ModelEnded::LOST);
+      event.mutable_ended()->set_lost_cause(lost ? v1::ModelEnded::NODE_LOST : v1::ModelEnded::NODE_LEFT);
       *batch.add_records()->mutable_event() = event;
     }
     const auto written = (*held)->writer->Write(batch);
@@ -718,11 +722,11 @@ TEST_F(SetupTest, NodesThatWereLostAreRememberedAndNodesThatLeftAreNot) {
   event.set_attempt(6);
   event.mutable_started()->mutable_device()->set_node("n6");
   ledger.Note(event);
-  event.mutable_ended()->set_outcome(v1::LOST);
-  event.mutable_ended()->set_lost_cause(v1::NODE_LOST);
+  event.mutable_ended()->set_outcome(v1::ModelEnded::LOST);
+  event.mutable_ended()->set_lost_cause(v1::ModelEnded::NODE_LOST);
   const Ledger::Decision decision = ledger.EndAttempt(event);
   ASSERT_TRUE(decision.outcome.has_value());
-  EXPECT_EQ(decision.outcome->outcome(), v1::FAILED);
+  EXPECT_EQ(decision.outcome->outcome(), v1::ModelEnded::FAILED);
   EXPECT_THAT(decision.outcome->failure().message(), HasSubstr("n1, n2, n6"));
 }
 
@@ -760,7 +764,7 @@ TEST_F(SetupTest, ATrialThatMayComeBackWithItsNodeIsNotLost) {
   end.set_trial(1);
   end.set_model(1);
   end.set_attempt(1);
-  end.mutable_ended()->set_outcome(v1::SUCCEEDED);
+  end.mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
   const Ledger::Decision decision = setup->ledger.EndAttempt(end);
   ASSERT_TRUE(decision.outcome.has_value());
   EXPECT_EQ(decision.outcome->attempt(), 1);
@@ -800,10 +804,10 @@ TEST_F(SetupTest, AnExperimentMayBeginBeforeThereIsADevice) {
 
 TEST_F(SetupTest, TrialsHaveTheRequirementsOfTheirExperiment) {
   v1::ExperimentConfig config = MakeConfig(2);
-  config.mutable_requirements()->set_device_kind(v1::GPU);
+  config.mutable_requirements()->set_device_kind(v1::DeviceKind::GPU);
   const absl::StatusOr<ExperimentSetup> setup = New(config);
   ASSERT_TRUE(setup.ok()) << setup.status();
-  EXPECT_EQ(setup->trial_template.requirements().device_kind(), v1::GPU);
+  EXPECT_EQ(setup->trial_template.requirements().device_kind(), v1::DeviceKind::GPU);
   config.mutable_requirements()->Clear();
   const absl::StatusOr<ExperimentSetup> without = New(config);
   ASSERT_TRUE(without.ok()) << without.status();
@@ -1002,7 +1006,7 @@ TEST_F(SetupTest, ARequestWithAnotherConfigurationIsRefusedWithTheFirstDifferenc
   EXPECT_EQ(CreateExperiment(state_dir_, created, {})->id, id) << "though another one is the latest by now";
 
   created.mutable_config()->set_max_trial_number(9);
-  created.mutable_config()->set_objective(v1::MINIMIZE);
+  created.mutable_config()->set_objective(v1::ObjectiveConfig::MINIMIZE);
   const absl::Status status = CreateExperiment(state_dir_, created, {}).status();
   EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
   EXPECT_EQ(status.message(),
@@ -1023,7 +1027,7 @@ TEST_F(SetupTest, ARequestWithAnotherConfigurationIsRefusedWithTheFirstDifferenc
 
 TEST_F(SetupTest, WhatWasStoppingWhenItsProcessEndedIsStopped) {
   const std::string id = RunNew(MakeConfig(10), 5);
-  const auto write = [&](v1::ExperimentState state, const std::string& reason) {
+  const auto write = [&](v1::ExperimentState::State state, const std::string& reason) {
     v1::JournalBatch batch;
     v1::StateChanged& change = *batch.add_records()->mutable_state();
     change.set_state(state);
@@ -1031,10 +1035,10 @@ TEST_F(SetupTest, WhatWasStoppingWhenItsProcessEndedIsStopped) {
     ASSERT_TRUE(HoldExperiment(state_dir_, id, {}).value()->writer->Write(batch).ok());
   };
   ASSERT_TRUE(EndStopping(state_dir_, id).ok());
-  EXPECT_EQ(Read(id).State()->change.state(), v1::RUNNING) << "it goes on";
-  write(v1::STOPPING, "enough");
+  EXPECT_EQ(Read(id).State()->change.state(), v1::ExperimentState::RUNNING) << "it goes on";
+  write(v1::ExperimentState::STOPPING, "enough");
   ASSERT_TRUE(EndStopping(state_dir_, id).ok());
-  EXPECT_EQ(Read(id).State()->change.state(), v1::STOPPED);
+  EXPECT_EQ(Read(id).State()->change.state(), v1::ExperimentState::STOPPED);
   EXPECT_EQ(Read(id).State()->change.reason(), "enough");
   const size_t states = Read(id).States()->size();
   ASSERT_TRUE(EndStopping(state_dir_, id).ok());
@@ -1076,7 +1080,7 @@ TEST_F(SetupTest, TheBestWeightsStayTheBestAfterAResume) {
   v1::ModelEvent event;
   event.set_model(model);
   event.set_attempt(1);
-  event.mutable_ended()->set_outcome(v1::SUCCEEDED);
+  event.mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
   (*event.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 1e9;
   const Ledger::Decision decision = ledger.EndAttempt(event);
   const Ledger::Closed closed = ledger.Close(*decision.outcome);

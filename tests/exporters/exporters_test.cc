@@ -92,10 +92,10 @@ class ExportersTest : public ::testing::Test {
       event->set_model(model);
       event->set_attempt(1);
       event->set_sequence(1);
-      event->mutable_ended()->set_outcome(v1::SUCCEEDED);
+      event->mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
       auto* outcome = batch.add_records()->mutable_outcome();
       outcome->set_model(model);
-      outcome->set_outcome(v1::SUCCEEDED);
+      outcome->set_outcome(v1::ModelEnded::SUCCEEDED);
       (*outcome->mutable_metrics()->mutable_values())["default"] = values[model - 1];
     }
     ASSERT_TRUE(writer_->Write(batch).ok());

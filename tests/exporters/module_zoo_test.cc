@@ -173,7 +173,7 @@ v1::Value ParseValue(absl::string_view text) {
   return value;
 }
 
-void AddInput(v1::Graph* graph, const std::string& name, v1::DataType type, const std::vector<int64_t>& dims) {
+void AddInput(v1::Graph* graph, const std::string& name, v1::Tensor::DataType type, const std::vector<int64_t>& dims) {
   v1::Port* const port = graph->add_inputs();
   port->set_name(name);
   *port->mutable_type() = graph::TensorType(type, dims);
@@ -184,11 +184,11 @@ v1::ModelGraph Zoo(const std::vector<Row>& rows) {
   model.set_version(1);
   v1::Graph* const graph = model.add_graphs();
   graph->set_name("Zoo");
-  AddInput(graph, "v", v1::FLOAT32, {3, 4});
-  AddInput(graph, "s", v1::FLOAT32, {2, 4, 8});
-  AddInput(graph, "i", v1::FLOAT32, {2, 4, 8, 8});
-  AddInput(graph, "c", v1::FLOAT32, {2, 4, 4, 4, 4});
-  AddInput(graph, "ids", v1::INT64, {2, 3});
+  AddInput(graph, "v", v1::Tensor::FLOAT32, {3, 4});
+  AddInput(graph, "s", v1::Tensor::FLOAT32, {2, 4, 8});
+  AddInput(graph, "i", v1::Tensor::FLOAT32, {2, 4, 8, 8});
+  AddInput(graph, "c", v1::Tensor::FLOAT32, {2, 4, 4, 4, 4});
+  AddInput(graph, "ids", v1::Tensor::INT64, {2, 3});
   for (size_t at = 0; at < rows.size(); ++at) {
     v1::Node* const node = graph->add_nodes();
     node->set_name(absl::StrCat("row", at, "_", rows[at].type));

@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
 #include "src/base/held_folder.h"
 #include "src/base/sha256.h"
+#include "src/base/unique_fd.h"
 #include "src/files/received_outputs.h"
 #include "src/files/trial_outputs.h"
 #include "tests/files/files_testing.h"
@@ -112,6 +115,37 @@ TEST_F(ConversionFolderTest, AResumeMeanwhileLeavesItAloneAndRemovesWhatAKilledH
   EXPECT_EQ(Content(out_ + "/1-model-7.py"), "source");
   folder_.reset();
   RemoveUnlessHeld(incoming_);
+  EXPECT_FALSE(fs::exists(incoming_));
+}
+
+TEST_F(ConversionFolderTest, WhatAResumeRemovesBeforeItIsHeldIsMadeAgain) {
+  absl::StatusOr<UniqueFd> held;
+  const std::function<void(const std::string&)> disturbances[] = {
+      [this](const std::string&) { RemoveUnlessHeld(incoming_); },
+      // The resume holds it, and is about to remove it.
+      [&held](const std::string& folder) { held = HoldFolder(folder); },
+      // It has removed what is inside, and not yet the folder.
+      [](const std::string& folder) { fs::remove_all(folder + "/output"); }};
+  for (const auto& disturb : disturbances) {
+    std::set<std::string> made;
+    const auto folder = ConversionFolder::Make(incoming_, [&](const std::string& path) {
+      if (made.insert(path).second && made.size() == 1) disturb(path);
+    });
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    EXPECT_EQ(made.size(), 2u);
+    EXPECT_TRUE(fs::is_directory(fs::path(folder->ForNode(request_).out()).parent_path()));
+  }
+}
+
+TEST_F(ConversionFolderTest, WhatIsAlwaysRemovedIsNotMadeForEver) {
+  folder_.reset();
+  int made = 0;
+  const auto folder = ConversionFolder::Make(incoming_, [&](const std::string&) {
+    ++made;
+    RemoveUnlessHeld(incoming_);
+  });
+  EXPECT_TRUE(absl::IsNotFound(folder.status())) << folder.status();
+  EXPECT_EQ(made, 3);
   EXPECT_FALSE(fs::exists(incoming_));
 }
 

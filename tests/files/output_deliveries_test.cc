@@ -165,7 +165,7 @@ TEST_F(OutputDeliveriesTest, WeightsThatAreNotAmongTheBestAreRemovedHere) {
   assignment_.mutable_trial()->set_keep_weights(true);
   Follow();
   sink_->bar_.set_metric("default");
-  sink_->bar_.set_goal(v1::MAXIMIZE);
+  sink_->bar_.set_goal(v1::ObjectiveConfig::MAXIMIZE);
   sink_->bar_.set_value(0.5);
   const std::string weights = folder_ + "/output-3/weights.pt";
   const auto deliver = [&](std::optional<double> value) {
@@ -193,7 +193,7 @@ TEST_F(OutputDeliveriesTest, WeightsThatAreNotAmongTheBestAreRemovedHere) {
   // One that cannot say it gets them.
   sink_->bar_errors_ = {absl::FailedPreconditionError("it is older")};
   EXPECT_EQ(deliver(0.4), all);
-  sink_->bar_.set_goal(v1::MINIMIZE);
+  sink_->bar_.set_goal(v1::ObjectiveConfig::MINIMIZE);
   EXPECT_EQ(deliver(0.4), all);
   EXPECT_THAT(deliver(0.6), ElementsAre("output of 3: a = a"));
 }

@@ -106,7 +106,7 @@ absl::StatusOr<v1::ModelGraph> ImportIt(const Architecture& architecture) {
 
 absl::StatusOr<std::shared_ptr<runtime::GraphModule>> Build(const v1::ModelGraph& model) {
   runtime::GraphModule::Options options;
-  options.weights = v1::KEEP;
+  options.weights = v1::SpaceConfig::KEEP;
   return runtime::GraphModule::Create(model, options);
 }
 

@@ -140,7 +140,7 @@ std::string CountTypes(const v1::ModelGraph& model) {
 
 std::string CompareWithFile(const v1::ModelGraph& model, const std::vector<std::vector<int64_t>>& shapes) {
   runtime::GraphModule::Options options;
-  options.weights = v1::KEEP;
+  options.weights = v1::SpaceConfig::KEEP;
   auto imported = runtime::GraphModule::Create(model, options);
   if (!imported.ok()) return imported.status().ToString();
   torch::jit::Module file = torch::jit::load(model.archives(0).path());

@@ -56,12 +56,12 @@ TEST(GoalsTest, NanAndInfinitiesAreNoResults) {
 TEST(GoalsTest, OnlyModelsThatSucceededAndKeepTheLimitsMayBeTheBest) {
   const Goals goals = Of("objectives {} constraint { metric: 'flops' max: 100 }");
   v1::ModelOutcome outcome;
-  outcome.set_outcome(v1::SUCCEEDED);
+  outcome.set_outcome(v1::ModelEnded::SUCCEEDED);
   *outcome.mutable_metrics() = Metrics({{"default", 0.5}, {"flops", 100}});
   EXPECT_THAT(goals.BestValues(outcome), Optional(ElementsAre(0.5)));
-  outcome.set_outcome(v1::STOPPED_EARLY);
+  outcome.set_outcome(v1::ModelEnded::STOPPED_EARLY);
   EXPECT_EQ(goals.BestValues(outcome), std::nullopt);
-  outcome.set_outcome(v1::SUCCEEDED);
+  outcome.set_outcome(v1::ModelEnded::SUCCEEDED);
   *outcome.mutable_metrics() = Metrics({{"default", 0.5}, {"flops", 101}});
   EXPECT_EQ(goals.BestValues(outcome), std::nullopt);
 }

@@ -52,7 +52,7 @@ absl::StatusOr<v1::ModelGraph> Net(const Params&) {
   if (!block.ok()) return block.status();
   const v1::Node cell = net.Cell(*block);
   const Number width = net.ValueChoice("width", {4, 6});
-  Handle x = net.Input("x", TensorType(v1::FLOAT32, {-1, 16}));
+  Handle x = net.Input("x", TensorType(v1::Tensor::FLOAT32, {-1, 16}));
   x = net.Add("blocks", MakeRepeat("depth", {cell, cell, cell}, {1, 3}), {x});
   x = net.Add("act", MakeLayerChoice("act", {{"relu", MakeOp("ReLU")}, {"silu", MakeOp("SiLU")}}), {x});
   const Handle hidden = net.Add("fc1", Linear(16, width * 2), {x});
@@ -78,7 +78,7 @@ TEST(Builder, BuildsASpaceWithAllKindsOfChoices) {
 
 TEST(Builder, MistakesNameTheNode) {
   Builder unfit("Net", ops::FindOp);
-  const Handle x = unfit.Input("x", TensorType(v1::FLOAT32, {-1, 3}));
+  const Handle x = unfit.Input("x", TensorType(v1::Tensor::FLOAT32, {-1, 3}));
   unfit.Output(unfit.Add("fc", Linear(4, 2), {x}));
   EXPECT_THAT(std::string(std::move(unfit).Build().status().message()),
               HasSubstr("node 'fc' (Linear): expects 4 input features (in_features), gets 3"));

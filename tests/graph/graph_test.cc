@@ -46,8 +46,19 @@ TEST(GraphIo, NamesLineAndColumnOrField) {
   const auto json = Read(R"({"graphs": [{"nam": "x"}]})", Format::kJson);
   EXPECT_THAT(std::string(json.status().message()), HasSubstr("nam"));
   EXPECT_FALSE(Read("no graph at all", Format::kBinary).ok());
+  for (const Format format : {Format::kText, Format::kBinary}) {
+    EXPECT_THAT(std::string(Read("", format).status().message()), HasSubstr("no graph"));
+  }
   EXPECT_THAT(std::string(Read("version: 7 graphs { name: 'a' }", Format::kText).status().message()),
               HasSubstr("version 7"));
+}
+
+TEST(GraphIo, AGraphWithFieldsOfAnotherProgramIsRefused) {
+  v1::ModelGraph model = SmallNet();
+  v1::Node& node = *model.mutable_graphs(0)->mutable_nodes(0);
+  node.GetReflection()->MutableUnknownFields(&node)->AddVarint(1000, 1);
+  const auto read = Read(Write(model, Format::kBinary), Format::kBinary);
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr("fields that this program does not know"));
 }
 
 TEST(GraphIo, SurvivesDamagedFiles) {

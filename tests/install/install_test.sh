@@ -66,6 +66,27 @@ if cmake -S "$own" -B "$work/without_protoc" -DCMAKE_PREFIX_PATH="$prefix" -DLan
 fi
 tr -s '\n ' ' ' <"$work/out" | grep -qF "Install it (Debian:" || fail "CMake does not say how to get protoc: $(cat "$work/out")"
 
+# Messages that import others follow them; a file that is named twice is one.
+mkdir -p "$work/messages/other"
+cat >"$work/messages/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(messages LANGUAGES CXX)
+find_package(Lanista REQUIRED)
+lanista_protos(messages part.proto whole.proto ./whole.proto ${MORE})
+END
+echo 'syntax = "proto3"; message Part { int32 number = 1; }' >"$work/messages/part.proto"
+echo 'syntax = "proto3"; import "part.proto"; message Whole { Part part = 1; }' >"$work/messages/whole.proto"
+cp "$work/messages/whole.proto" "$work/messages/other"
+cmake -S "$work/messages" -B "$work/built" -DCMAKE_PREFIX_PATH="$prefix" >"$work/out" 2>&1 || fail "cmake: $(cat "$work/out")"
+cmake --build "$work/built" >"$work/out" 2>&1 || fail "the messages do not build: $(cat "$work/out")"
+echo '// changed' >>"$work/messages/part.proto"
+cmake --build "$work/built" >"$work/out" 2>&1 || fail "the messages do not build again: $(cat "$work/out")"
+grep -q "Generating.*whole.pb" "$work/out" || fail "what imports a changed file is not made again: $(cat "$work/out")"
+if cmake -S "$work/messages" -B "$work/refused" -DCMAKE_PREFIX_PATH="$prefix" -DMORE=other/whole.proto >"$work/out" 2>&1; then
+  fail "two files were to become whole.pb.h"
+fi
+tr -s '\n ' ' ' <"$work/out" | grep -qF "two files would become whole.pb.h" || fail "CMake does not say which two: $(cat "$work/out")"
+
 # The same by pkg-config. What is registered survives linking: the program knows the built-in strategies.
 # shellcheck disable=SC2046  # flags are words
 g++ "$work/my_search/main.cc" -o "$work/program" $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs lanista) ||

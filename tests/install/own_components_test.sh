@@ -34,3 +34,5 @@ search direct
 search graph
 # 2 x 3 weights and 3 biases, with either activation.
 [ "$(number graph succeeded) $(number graph default)" = "2 9" ] || fail "not two graphs of 9 weights: $(cat "$work/graph")"
+"$program" --state-dir "$work/state" --json trials latest >"$work/trials"
+[ "$(grep -c '"node": "own"' "$work/trials")" = 2 ] || fail "not both ran on the own node: $(cat "$work/trials")"

@@ -107,7 +107,7 @@ std::string StartError(const v1::ExperimentConfig& config, const std::function<v
 
 TEST(LocalHeadTest, WhereNoDeviceCanEverMeetTheRequirementsNothingStarts) {
   v1::ExperimentConfig config = SmallSearch();
-  config.mutable_requirements()->set_device_kind(v1::GPU);
+  config.mutable_requirements()->set_device_kind(v1::DeviceKind::GPU);
   EXPECT_THAT(
       StartError(config),
       StartsWith("INVALID_ARGUMENT: requirements: no device of this machine meets them (GPU): of 1 device, none "
@@ -115,7 +115,7 @@ TEST(LocalHeadTest, WhereNoDeviceCanEverMeetTheRequirementsNothingStarts) {
   // Nodes may bring one, `validate` trains nothing.
   EXPECT_EQ(StartError(config, [](LocalHead::Options* options) { options->open = true; }), "");
   EXPECT_EQ(StartError(config, [](LocalHead::Options* options) { options->discovers_only = true; }), "");
-  config.mutable_requirements()->set_device_kind(v1::CPU);
+  config.mutable_requirements()->set_device_kind(v1::DeviceKind::CPU);
   EXPECT_EQ(StartError(config), "");
 
   (*config.mutable_requirements()->mutable_node_labels())["gpu"] = "a100";

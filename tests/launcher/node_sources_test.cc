@@ -70,7 +70,8 @@ class FakeGateway final : public NodeGateway {
   void Outputs(const v1::OutputsRequest&, std::function<void(absl::StatusOr<v1::AssignmentOutputs>)>) override {}
   void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) override {
     v1::NodeList list;
-    for (const auto& [name, condition] : {std::pair("there", v1::JOINED), std::pair("expected", v1::COMING)}) {
+    for (const auto& [name, condition] :
+         {std::pair("there", v1::NodeStatus::JOINED), std::pair("expected", v1::NodeStatus::COMING)}) {
       v1::NodeStatus* const node = list.add_nodes();
       node->set_name(name);
       node->set_condition(condition);

@@ -52,7 +52,7 @@ TEST(ProgressTest, OnATerminalOnlyWhatWentWrongIsALine) {
   EXPECT_THAT(progress.Update(Event("state { state: STOPPING reason: \"Ctrl-C\" }"), At(4)),
               ElementsAre("stopping: Ctrl-C"));
   // `run` tells it at its end.
-  EXPECT_THAT(progress.Update(Event("state { state: EXPERIMENT_FAILED reason: \"why\" }"), At(4)), IsEmpty());
+  EXPECT_THAT(progress.Update(Event("state { state: FAILED reason: \"why\" }"), At(4)), IsEmpty());
 }
 
 TEST(ProgressTest, TheBlockShowsCountsBestAndWhatRuns) {
@@ -73,7 +73,7 @@ TEST(ProgressTest, TheBlockShowsCountsBestAndWhatRuns) {
 
 TEST(ProgressTest, TheObjectiveSaysWhatIsBest) {
   v1::ExperimentConfig config = Config();
-  config.set_objective(v1::MINIMIZE);
+  config.set_objective(v1::ObjectiveConfig::MINIMIZE);
   Progress progress(config, /*live=*/true, At(0));
   for (const char* value : {"0.5", "0.25", "0.75"}) progress.Update(Outcome(1, Succeeded(value)), At(0));
   EXPECT_EQ(progress.Block(24, 80, At(0))[1], "best: 0.25  model 1  {\"p\":0.25}");
@@ -84,7 +84,7 @@ v1::ExperimentConfig ConfigWithGoals() {
   v1::ExperimentConfig config = Config();
   config.add_objectives();
   config.add_objectives()->set_metric("flops");
-  config.mutable_objectives(1)->set_goal(v1::MINIMIZE);
+  config.mutable_objectives(1)->set_goal(v1::ObjectiveConfig::MINIMIZE);
   config.add_constraint()->set_metric("params");
   config.mutable_constraint(0)->set_max(1000);
   return config;
@@ -116,7 +116,7 @@ TEST(ProgressTest, OfSeveralObjectivesTheFrontIsCounted) {
 TEST(ProgressTest, TheOneObjectiveMayBeAnotherMetric) {
   v1::ExperimentConfig config = Config();
   config.add_objectives()->set_metric("flops");
-  config.mutable_objectives(0)->set_goal(v1::MINIMIZE);
+  config.mutable_objectives(0)->set_goal(v1::ObjectiveConfig::MINIMIZE);
   Progress progress(config, /*live=*/true, At(0));
   for (const double flops : {500, 100, 100, 900}) {
     progress.Update(Outcome(1, "outcome: SUCCEEDED " + Metrics(0.5, flops, 10)), At(0));
@@ -303,11 +303,11 @@ TEST(ProgressTest, WhatItWaitsForIsShown) {
 
 TEST(FormatTest, FailuresAreOneLine) {
   v1::Failure failure;
-  failure.set_reason(v1::EXCEPTION);
+  failure.set_reason(v1::Failure::EXCEPTION);
   failure.set_message(" shapes (2x3)\n\n\tand (4x5) \x1b[2J ");
   EXPECT_EQ(FormatFailure(failure), "exception: shapes (2x3) and (4x5) [2J");
   failure.Clear();
-  failure.set_reason(v1::EXIT);
+  failure.set_reason(v1::Failure::EXIT);
   failure.set_exit_status(3);
   EXPECT_EQ(FormatFailure(failure), "the model's code called exit(3)");
 }

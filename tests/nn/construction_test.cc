@@ -40,7 +40,7 @@ std::string ErrorOf(Code code) {
 v1::Choice NumberedChoice(const std::string& label, int candidates, int n_chosen) {
   v1::Choice choice;
   choice.set_label(label);
-  choice.set_kind(v1::INPUT_CHOICE);
+  choice.set_kind(v1::Choice::INPUT_CHOICE);
   choice.set_n_chosen(n_chosen);
   for (int64_t i = 0; i < candidates; ++i) *choice.add_candidates() = ToValue(i);
   return choice;

@@ -21,18 +21,18 @@
 namespace lanista::ops {
 namespace {
 
-v1::DataType DataTypeOf(at::ScalarType type) {
+v1::Tensor::DataType DataTypeOf(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
-      return v1::FLOAT32;
+      return v1::Tensor::FLOAT32;
     case at::kDouble:
-      return v1::FLOAT64;
+      return v1::Tensor::FLOAT64;
     case at::kLong:
-      return v1::INT64;
+      return v1::Tensor::INT64;
     case at::kBool:
-      return v1::BOOL;
+      return v1::Tensor::BOOL;
     default:
-      return v1::DATA_TYPE_UNSPECIFIED;
+      return v1::Tensor::DATA_TYPE_UNSPECIFIED;
   }
 }
 
@@ -42,8 +42,8 @@ v1::ValueType TypeOf(const c10::IValue& value) {
   if (value.isTensor())
     return graph::TensorType(DataTypeOf(value.toTensor().scalar_type()), value.toTensor().sizes().vec());
   if (value.isInt()) return graph::KnownInt(value.toInt());
-  if (value.isBool()) type.set_kind(v1::BOOLEAN);
-  if (value.isDouble()) type.set_kind(v1::FLOAT);
+  if (value.isBool()) type.set_kind(v1::ValueType::BOOLEAN);
+  if (value.isDouble()) type.set_kind(v1::ValueType::FLOAT);
   if (!value.isList()) return type;
   std::vector<v1::ValueType> items;
   for (const c10::IValue& item : value.toListRef()) items.push_back(TypeOf(item));
@@ -56,9 +56,9 @@ void Open(v1::ValueType* type, const char* which) {
   for (int i = 0; i < type->shape().dims_size(); ++i) {
     if (which != nullptr ? i == 0 : type->shape().dims(i) == 11) type->mutable_shape()->set_dims(i, -1);
   }
-  if (type->kind() == v1::INT && (type->value() == 11 || which != nullptr)) type->clear_value();
+  if (type->kind() == v1::ValueType::INT && (type->value() == 11 || which != nullptr)) type->clear_value();
   for (v1::ValueType& item : *type->mutable_items()) Open(&item, which);
-  if (type->kind() == v1::LIST) *type = graph::ListOf({type->items().begin(), type->items().end()});
+  if (type->kind() == v1::ValueType::LIST) *type = graph::ListOf({type->items().begin(), type->items().end()});
 }
 
 TEST(AtenFunctions, InferTheTypesThatLibTorchGives) {
@@ -231,7 +231,7 @@ absl::StatusOr<std::vector<v1::ValueType>> TypesOfHuge(const Sample& sample, int
   const Call one = CallOf(sample);
   const graph::OpSchema* const schema = FindOp(one.node.op().type());
   return schema->InferTypes(
-      {one.node, graph::Attributes(*schema, one.node.op()), {graph::TensorType(v1::FLOAT32, {size})}});
+      {one.node, graph::Attributes(*schema, one.node.op()), {graph::TensorType(v1::Tensor::FLOAT32, {size})}});
 }
 
 TEST(AtenFunctions, AListOfVeryManyTensorsHasNoKnownLength) {
@@ -241,7 +241,7 @@ TEST(AtenFunctions, AListOfVeryManyTensorsHasNoKnownLength) {
         Sample{"chunk", "self=@ chunks=9223372036854775807", {{4}}}, Sample{"unbind.int", "self=@", {{4}}}}) {
     const auto types = TypesOfHuge(sample, huge);
     ASSERT_TRUE(types.ok()) << types.status();
-    EXPECT_EQ((*types)[0].kind(), v1::LIST) << sample.type;
+    EXPECT_EQ((*types)[0].kind(), v1::ValueType::LIST) << sample.type;
     EXPECT_EQ((*types)[0].items_size(), 0) << sample.type;
   }
   const auto two = TypesOfHuge({"split.Tensor", "self=@ split_size=4611686018427387904", {{4}}},
@@ -330,7 +330,7 @@ std::string OutputType(const std::vector<std::string>& lines, const std::vector<
   for (size_t i = 0; i < inputs.size(); ++i) {
     v1::Port* const port = graph->add_inputs();
     port->set_name(absl::StrCat("x", i));
-    *port->mutable_type() = graph::TensorType(v1::FLOAT32, inputs[i]);
+    *port->mutable_type() = graph::TensorType(v1::Tensor::FLOAT32, inputs[i]);
   }
   for (const std::string& line : lines) {
     const std::vector<std::string> parts = absl::StrSplit(line, ' ');

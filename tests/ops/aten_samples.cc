@@ -285,7 +285,10 @@ Call CallOf(const Sample& sample) {
     edge->set_node(absl::StrCat("x", call.inputs.size()));
     edge->set_arg(sides[0]);
     const bool integer = sides[1] == "@i", boolean = sides[1] == "@b";
-    call.types.push_back(graph::TensorType(integer ? v1::INT64 : boolean ? v1::BOOL : v1::FLOAT32, shape));
+    call.types.push_back(graph::TensorType(integer   ? v1::Tensor::INT64
+                                           : boolean ? v1::Tensor::BOOL
+                                                     : v1::Tensor::FLOAT32,
+                                           shape));
     const at::Tensor floats = at::rand(shape);
     call.inputs.emplace_back(integer ? at::ones(shape, at::kLong) : boolean ? floats.gt(0.5) : floats);
   }

@@ -130,7 +130,7 @@ TEST_P(ModuleOps, WhatIsUnknownOfInputsIsUnknownOfOutputs) {
       }
     }
   }
-  const auto unknown = Infer(std::vector<v1::ValueType>(inputs.size(), graph::TensorType(v1::FLOAT32)));
+  const auto unknown = Infer(std::vector<v1::ValueType>(inputs.size(), graph::TensorType(v1::Tensor::FLOAT32)));
   ASSERT_TRUE(unknown.ok()) << unknown.status();
   EXPECT_EQ(unknown->size(), whole.size());
 }
@@ -239,7 +239,7 @@ TEST(ModuleOpTable, MessagesHaveTheNumbersOfBothSides) {
   const v1::Node node = NodeOf(row, row.inputs);
   const graph::OpSchema& schema = *FindOp("Conv2d");
   const auto types = schema.InferTypes(
-      {node, graph::Attributes(schema, node.op()), {graph::TensorType(v1::FLOAT32, {-1, 32, 28, 28})}});
+      {node, graph::Attributes(schema, node.op()), {graph::TensorType(v1::Tensor::FLOAT32, {-1, 32, 28, 28})}});
   EXPECT_THAT(std::string(types.status().message()),
               HasSubstr("expects 64 input channels (in_channels), gets 32 in float32[-1, 32, 28, 28]"));
 }

@@ -241,9 +241,9 @@ std::vector<at::Tensor> TensorsOf(const std::string& inputs) {
 
 v1::ValueType TypeOf(const at::Tensor& tensor) {
   if (!tensor.defined()) return v1::ValueType();
-  const v1::DataType type = tensor.scalar_type() == at::kLong   ? v1::INT64
-                            : tensor.scalar_type() == at::kBool ? v1::BOOL
-                                                                : v1::FLOAT32;
+  const v1::Tensor::DataType type = tensor.scalar_type() == at::kLong   ? v1::Tensor::INT64
+                                    : tensor.scalar_type() == at::kBool ? v1::Tensor::BOOL
+                                                                        : v1::Tensor::FLOAT32;
   return graph::TensorType(type, tensor.sizes().vec());
 }
 

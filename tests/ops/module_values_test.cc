@@ -160,7 +160,7 @@ TEST(RecurrentValues, StatesCarryASequenceOn) {
 
 TEST(RecurrentValues, LstmTakesBothStatesOrNone) {
   v1::ModelGraph model = ModelOf({"LSTM", "input_size=3 hidden_size=4", "6x2x3 1x2x4"});
-  *model.mutable_graphs(0)->mutable_inputs(0)->mutable_type() = graph::TensorType(v1::FLOAT32, {6, 2, 3});
+  *model.mutable_graphs(0)->mutable_inputs(0)->mutable_type() = graph::TensorType(v1::Tensor::FLOAT32, {6, 2, 3});
   const absl::Status status = graph::InferTypes(&model, FindOp);
   EXPECT_THAT(std::string(status.message()), HasSubstr("with 2 initial states; gets 1"));
 }

@@ -106,7 +106,7 @@ class FakeGateway : public NodeGateway {
     v1::NodeList list;
     v1::NodeStatus& node = *list.add_nodes();
     node.set_name("n");
-    node.set_condition(v1::DRAINING);
+    node.set_condition(v1::NodeStatus::DRAINING);
     node.set_program("p");
     node.set_devices(2);
     node.set_busy(1);
@@ -745,7 +745,7 @@ TEST_F(OutputTransferTest, ANodeLearnsWhichWeightsAreWanted) {
   ASSERT_TRUE(ask("a").ok()) << ask("a").status();
   EXPECT_EQ(ask("a")->metric(), "") << "any";
   outputs_.mutable_weights_bar()->set_metric("loss");
-  outputs_.mutable_weights_bar()->set_goal(v1::MINIMIZE);
+  outputs_.mutable_weights_bar()->set_goal(v1::ObjectiveConfig::MINIMIZE);
   outputs_.mutable_weights_bar()->set_value(0.25);
   gateway_.SetOutputs(outputs_);
   EXPECT_EQ(ask("a")->SerializeAsString(), outputs_.weights_bar().SerializeAsString());

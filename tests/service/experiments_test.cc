@@ -340,7 +340,7 @@ TEST_F(ExperimentsTest, AResumeIsAnsweredWhenItIsRecordedThatTheExperimentRuns) 
     return status;
   };
   const absl::Status failed =
-      error([this] { Write("a-1", "records { state { state: EXPERIMENT_FAILED reason: 'the data has gone' } }"); });
+      error([this] { Write("a-1", "records { state { state: FAILED reason: 'the data has gone' } }"); });
   EXPECT_TRUE(absl::IsFailedPrecondition(failed)) << failed;
   EXPECT_EQ(failed.message(), "a-1 ended before it went on: the data has gone");
   const absl::Status died = error([this] { Release("a-1"); });
@@ -438,6 +438,29 @@ TEST_F(ExperimentsTest, AWatcherGetsEverythingOnceWheneverItComes) {
   EXPECT_EQ(ReadAll(*Watch("a-1", 0)), (std::pair<std::vector<int64_t>, bool>({1, 2, 5, 6, 7, 10, 11, 12, 13}, true)));
   EXPECT_EQ(ReadAll(*Watch("a-1", 7)), (std::pair<std::vector<int64_t>, bool>({10, 11, 12, 13}, true)));
   EXPECT_EQ(ReadAll(*Watch("a-1", 1000)), (std::pair<std::vector<int64_t>, bool>({}, true)));
+}
+
+TEST_F(ExperimentsTest, AWatcherKnowsWhetherItHasToLookAgain) {
+  Create("a-1");
+  const auto watch = Watch("a-1", 0);
+  const auto next = [&watch] {
+    const auto batch = watch->Next();
+    EXPECT_TRUE(batch.ok()) << batch.status();
+    return std::make_pair(batch->events.size(), batch->more);
+  };
+  EXPECT_EQ(next(), std::make_pair(size_t{1}, false)) << "it will be woken";
+  std::string many;
+  for (int i = 0; i < 600; ++i) absl::StrAppend(&many, "records { state { state: RUNNING } } ");
+  Write("a-1", many);
+  EXPECT_EQ(next(), std::make_pair(size_t{500}, true));
+  EXPECT_EQ(next(), std::make_pair(size_t{100}, false));
+  Write("a-1", "records { state { state: DONE } }");
+  EXPECT_EQ(next(), std::make_pair(size_t{1}, true)) << "it has not said that this was the end";
+  EXPECT_TRUE(watch->Next()->ended);
+  Create("a-2");
+  Write("a-2", "records { state { state: RUNNING } }");
+  Release("a-2");
+  EXPECT_TRUE(Watch("a-2", 0)->Next()->more) << "nobody will wake it";
 }
 
 TEST_F(ExperimentsTest, AnEndThatWasFollowedByAResumeIsNone) {

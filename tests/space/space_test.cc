@@ -27,7 +27,7 @@ using testing::Terms;
 
 v1::Choice MakeInputChoice(const std::string& label, int candidates, int n_chosen) {
   v1::Choice choice = MakeChoice(label, candidates);
-  choice.set_kind(v1::INPUT_CHOICE);
+  choice.set_kind(v1::Choice::INPUT_CHOICE);
   choice.set_n_chosen(n_chosen);
   return choice;
 }
@@ -274,7 +274,7 @@ TEST(SpaceTest, BadSpecsNameTheChoice) {
   EXPECT_THAT(ErrorOf(MakeSpec({MakeInputChoice("a", 2, 3)})), HasSubstr("'a': n_chosen is 3"));
   EXPECT_THAT(ErrorOf(MakeSpec({MakeInputChoice("a", 2, -1)})), HasSubstr("'a': n_chosen is -1"));
   v1::Choice layer = MakeChoice("a", 3);
-  layer.set_kind(v1::LAYER_CHOICE);
+  layer.set_kind(v1::Choice::LAYER_CHOICE);
   layer.set_n_chosen(2);
   EXPECT_THAT(ErrorOf(MakeSpec({layer})), HasSubstr("only a choice of inputs or values can choose 2"));
   EXPECT_THAT(ErrorOf(MakeSpec({MakeChoice("a", 2), MakeChoice("a", 2)})), HasSubstr("'a' is declared twice"));

@@ -27,7 +27,7 @@ inline v1::Condition MakeCondition(const Terms& terms) {
 inline v1::Choice MakeChoice(const std::string& label, int options) {
   v1::Choice choice;
   choice.set_label(label);
-  choice.set_kind(v1::VALUE_CHOICE);
+  choice.set_kind(v1::Choice::VALUE_CHOICE);
   choice.set_n_chosen(1);
   for (int i = 0; i < options; ++i) choice.add_candidates()->set_i(i);
   return choice;

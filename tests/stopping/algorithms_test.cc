@@ -204,7 +204,10 @@ TEST(MedianTest, ModelsThatFailedOrWereStoppedDoNotCount) {
   const auto stopper = MakeStopper("median { startup: 2 }");
   for (int model = 1; model <= 8; ++model) {
     (void)stopper->Report(model, 1, 1);
-    stopper->Ended(model, Ended(model == 1 ? v1::SUCCEEDED : model % 2 == 0 ? v1::FAILED : v1::STOPPED_EARLY, 1));
+    stopper->Ended(model, Ended(model == 1       ? v1::ModelEnded::SUCCEEDED
+                                : model % 2 == 0 ? v1::ModelEnded::FAILED
+                                                 : v1::ModelEnded::STOPPED_EARLY,
+                                1));
   }
   EXPECT_FALSE(stopper->Report(9, 1, 0).stop);
 }

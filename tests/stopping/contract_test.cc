@@ -48,7 +48,7 @@ std::vector<std::string> RunModels(Stopper* stopper, int in_flight, uint64_t see
     const Stopper::Verdict verdict = stopper->Report(at->first, step, scale * ValueOf(at->first, step));
     if (verdict.stop) script.push_back(std::to_string(at->first) + "@" + std::to_string(step) + " " + verdict.because);
     if (!verdict.stop && step < kSteps) continue;
-    stopper->Ended(at->first, Ended(verdict.stop ? v1::STOPPED_EARLY : v1::SUCCEEDED, step));
+    stopper->Ended(at->first, Ended(verdict.stop ? v1::ModelEnded::STOPPED_EARLY : v1::ModelEnded::SUCCEEDED, step));
     running.erase(at);
   }
   return script;
@@ -80,7 +80,7 @@ TEST_P(StopperContract, NeverStopsWhoeverHasDoneAllSteps) {
       const bool stop = stopper->Report(model, step, step == kSteps ? -model : 1).stop;
       ASSERT_FALSE(stop) << model << " " << step;
     }
-    stopper->Ended(model, Ended(v1::SUCCEEDED, kSteps));
+    stopper->Ended(model, Ended(v1::ModelEnded::SUCCEEDED, kSteps));
   }
 }
 
@@ -103,14 +103,14 @@ TEST_P(StopperContract, ModelsThatFailDoNotConfuseIt) {
   const std::unique_ptr<Stopper> stopper = Make();
   for (int model = 1; model <= 30; ++model) {
     for (int step = 1; step <= model % 4; ++step) (void)stopper->Report(model, step, ValueOf(model, step));
-    stopper->Ended(model, Ended(model % 2 == 0 ? v1::FAILED : v1::CANCELED, model % 4));
+    stopper->Ended(model, Ended(model % 2 == 0 ? v1::ModelEnded::FAILED : v1::ModelEnded::CANCELED, model % 4));
   }
   for (int step = 1; step < kSteps; ++step) EXPECT_FALSE(stopper->Report(31, step, 10).stop);
 }
 
 TEST_P(StopperContract, SaysValuesAsTheUserKnowsThem) {
   StoppingContext context = WithMaxSteps(kSteps);
-  context.objective = v1::MINIMIZE;
+  context.objective = v1::ObjectiveConfig::MINIMIZE;
   const std::unique_ptr<Stopper> stopper = MakeStopper(GetParam() + " {}", context);
   const std::vector<std::string> script = RunModels(stopper.get(), 8, 1, /*scale=*/-1);
   ASSERT_FALSE(script.empty());
@@ -137,7 +137,7 @@ TEST_P(StopperContract, AReplayOfItsCallsAgrees) {
     v1::StoppingCall& call = calls.emplace_back();
     call.set_sequence(static_cast<int>(calls.size()));
     call.mutable_ended()->set_model(model);
-    call.mutable_ended()->set_outcome(stop ? v1::STOPPED_EARLY : v1::SUCCEEDED);
+    call.mutable_ended()->set_outcome(stop ? v1::ModelEnded::STOPPED_EARLY : v1::ModelEnded::SUCCEEDED);
     ASSERT_TRUE(stopper->Ended(call.ended()).ok());
   }
   const auto again = make();
@@ -223,7 +223,7 @@ TEST(GuardedStopperTest, WhatAUsersStopperThrowsIsAnError) {
 
 TEST(GuardedStopperTest, ALossIsTurnedSoThatLargerIsBetter) {
   StoppingContext context;
-  context.objective = v1::MINIMIZE;
+  context.objective = v1::ObjectiveConfig::MINIMIZE;
   const auto stopper = *GuardedStopper::Create(ParseStopping("asha { reduction_factor: 2 }"), context);
   EXPECT_FALSE(stopper->Report(Report(1, 1, 0.25))->stop());
   const v1::StopVerdict worse = *stopper->Report(Report(2, 1, 0.5));

@@ -34,7 +34,7 @@ inline StoppingContext WithMaxSteps(int max_steps) {
   return context;
 }
 
-inline Observation Ended(v1::Outcome outcome, int steps = 0) {
+inline Observation Ended(v1::ModelEnded::Outcome outcome, int steps = 0) {
   Observation observation;
   observation.outcome = outcome;
   observation.steps = steps;
@@ -50,7 +50,7 @@ inline std::vector<std::string> RunCurves(Stopper* stopper, const std::vector<st
     int step = 0;
     Stopper::Verdict verdict;
     for (size_t i = 0; i < curve.size() && !verdict.stop; ++i) verdict = stopper->Report(model, ++step, curve[i]);
-    stopper->Ended(model, Ended(verdict.stop ? v1::STOPPED_EARLY : v1::SUCCEEDED, step));
+    stopper->Ended(model, Ended(verdict.stop ? v1::ModelEnded::STOPPED_EARLY : v1::ModelEnded::SUCCEEDED, step));
     verdicts.push_back(verdict.stop ? "step " + std::to_string(step) + ": " + verdict.because : "-");
   }
   return verdicts;

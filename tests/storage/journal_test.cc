@@ -147,7 +147,7 @@ TEST_F(JournalTest, GivesBackEveryRecordAsItWasWritten) {
     records { strategy_call { sequence: 2 tell { model: 1 sample { )pb",
                                         sample, R"pb(}
                                                      outcome: SUCCEEDED value: 0.30000000000000004 } } }
-    records { time { seconds: 107 } state { state: EXPERIMENT_FAILED reason: "no reason" } })pb"));
+    records { time { seconds: 107 } state { state: FAILED reason: "no reason" } })pb"));
   ASSERT_TRUE(writer->Write(batch).ok());
 
   const JournalReader reader = Read();
@@ -205,7 +205,7 @@ TEST_F(JournalTest, GivesBackEveryRecordAsItWasWritten) {
 TEST_F(JournalTest, ExplainsANewExperiment) {
   const auto writer = Create();
   const JournalReader reader = Read();
-  EXPECT_EQ(reader.State()->change.state(), v1::CREATED);
+  EXPECT_EQ(reader.State()->change.state(), v1::ExperimentState::CREATED);
   EXPECT_EQ(reader.Space().value(), std::nullopt);
   EXPECT_EQ(reader.LastTime().value(), reader.created());
   EXPECT_EQ(reader.CountModels()->total, 0);
@@ -301,7 +301,7 @@ TEST_F(JournalTest, TakesAnEventTwiceAndKeepsTheFirstEndOfAnAttempt) {
   EXPECT_EQ(reader.Intermediates()->size(), 1);
   const auto attempts = reader.Attempts().value();
   ASSERT_EQ(attempts.size(), 1);
-  EXPECT_EQ(attempts[0].end.outcome(), v1::LOST);
+  EXPECT_EQ(attempts[0].end.outcome(), v1::ModelEnded::LOST);
   EXPECT_TRUE(attempts[0].end.metrics().values().empty());
 }
 
@@ -327,7 +327,7 @@ TEST_F(JournalTest, ShowsTheSampleThatTheModelReallyHad) {
 }
 
 TEST_F(JournalTest, RanksModelsByTheObjective) {
-  for (const v1::Objective objective : {v1::MAXIMIZE, v1::MINIMIZE}) {
+  for (const v1::ObjectiveConfig::Goal objective : {v1::ObjectiveConfig::MAXIMIZE, v1::ObjectiveConfig::MINIMIZE}) {
     created_.mutable_config()->set_objective(objective);
     const auto writer = Create();
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -345,7 +345,7 @@ TEST_F(JournalTest, RanksModelsByTheObjective) {
     std::vector<int> best;
     const auto models = Read().BestModels(10);
     for (const ModelRecord& model : *models) best.push_back(model.model);
-    if (objective == v1::MAXIMIZE) {
+    if (objective == v1::ObjectiveConfig::MAXIMIZE) {
       EXPECT_THAT(best, ::testing::ElementsAre(4, 1, 3, 2));
     } else {
       EXPECT_THAT(best, ::testing::ElementsAre(2, 1, 3, 4));
@@ -591,7 +591,7 @@ TEST_F(JournalTest, AnAbandonedJournalSaysWhy) {
   ASSERT_TRUE(writer->Write(Batch("records { state { state: RUNNING } }")).ok());
   ASSERT_TRUE(writer->Write(NewModel(1)).ok());
   ASSERT_TRUE(writer->Abandon("model 2 has no name").ok());
-  EXPECT_EQ(Read().State()->change.state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(Read().State()->change.state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(Read().State()->change.reason(), "model 2 has no name");
   EXPECT_EQ(Read().CountModels()->total, 1);
 }
@@ -610,13 +610,13 @@ TEST_F(JournalTest, AnAbandonedJournalThatCannotBeWrittenSaysWhyBesideIt) {
     if (!HasFailure() && write(pipe, "+", 1) != 1) _exit(1);
   });
   ASSERT_TRUE(child.WaitForByte());
-  EXPECT_EQ(Read().State()->change.state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(Read().State()->change.state(), v1::ExperimentState::FAILED);
   EXPECT_EQ(Read().State()->change.reason(), "the disk is full: caf\xef\xbf\xbd");
   // Who goes on with the journal leaves the words behind.
   const auto writer = JournalWriter::Open(folder());
   ASSERT_TRUE(writer.ok()) << writer.status();
   ASSERT_TRUE((*writer)->Write(Batch("records { state { state: RUNNING } }")).ok());
-  EXPECT_EQ(Read().State()->change.state(), v1::RUNNING);
+  EXPECT_EQ(Read().State()->change.state(), v1::ExperimentState::RUNNING);
 }
 
 TEST_F(JournalTest, TextThatIsNotUtf8IsShownAllTheSame) {
@@ -783,9 +783,10 @@ TEST_F(JournalTest, TimeIsCountedByState) {
                                        state { state: STOPPED }
                                      })pb"))
                   .ok());
-  EXPECT_EQ(Read().TimeIn({v1::RUNNING}, absl::Now()).value(), absl::Seconds(35));
-  EXPECT_EQ(Read().TimeIn({v1::RUNNING, v1::STOPPING}, absl::Now()).value(), absl::Seconds(37));
-  EXPECT_EQ(Read().TimeIn({v1::INTERRUPTED}, absl::Now()).value(), absl::Seconds(370));
+  EXPECT_EQ(Read().TimeIn({v1::ExperimentState::RUNNING}, absl::Now()).value(), absl::Seconds(35));
+  EXPECT_EQ(Read().TimeIn({v1::ExperimentState::RUNNING, v1::ExperimentState::STOPPING}, absl::Now()).value(),
+            absl::Seconds(37));
+  EXPECT_EQ(Read().TimeIn({v1::ExperimentState::INTERRUPTED}, absl::Now()).value(), absl::Seconds(370));
 }
 
 // Whatever a reader says of the journal, as text.
@@ -808,7 +809,8 @@ std::string Everything(const JournalReader& reader) {
 }
 
 TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
-  for (void (*const make_old)(const std::string& file) : {MakeVersion2, MakeVersion3, MakeVersion4, MakeVersion5}) {
+  for (void (*const make_old)(const std::string& file) :
+       {MakeVersion2, MakeVersion3, MakeVersion4, MakeVersion5, MakeVersion6}) {
     std::filesystem::remove_all(folder());
     {
       const auto writer = Create();
@@ -817,15 +819,23 @@ TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
         ASSERT_TRUE(writer->Write(NewModel(model)).ok());
         ASSERT_TRUE(writer->Write(EndedModel(model, 0.5)).ok());
       }
-      ASSERT_TRUE(writer->Write(Batch("records { state { state: DONE } }")).ok());
+      ASSERT_TRUE(writer->Write(Batch("records { state { state: FAILED reason: 'no space left' } }")).ok());
     }
     make_old(file());
     const std::string before = Everything(Read());
+    EXPECT_EQ(Read().State()->change.state(), v1::ExperimentState::FAILED);
     EXPECT_EQ(Everything(Read()), before) << "reading changes nothing";
     EXPECT_THAT(StoppingCalls(Read()), ::testing::IsEmpty());
     const auto writer = JournalWriter::Open(folder());
     ASSERT_TRUE(writer.ok()) << writer.status();
     EXPECT_EQ(Everything(Read()), before);
+    {
+      // For those who read it with SQL.
+      const auto database = SqliteDatabase::Open(file(), SQLITE_OPEN_READONLY);
+      auto last_state = database->Prepare("SELECT state FROM state_change ORDER BY number DESC");
+      ASSERT_TRUE(*last_state->Next());
+      EXPECT_EQ(last_state->Bytes(0), "FAILED");
+    }
     const absl::StatusOr<int64_t> number = (*writer)->Write(NewModel(3));
     ASSERT_TRUE(number.ok()) << number.status();
     EXPECT_GT(*number, 8) << "its facts are numbered";

@@ -16,8 +16,15 @@ inline void ExecuteOn(const std::string& file, const std::string& statements) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// Takes from a journal that nobody has open what version 6 added to version 5.
+// Makes a journal that nobody has open what version 6 would have left.
+inline void MakeVersion6(const std::string& file) {
+  ExecuteOn(file,
+            "UPDATE state_change SET state = 'EXPERIMENT_FAILED' WHERE state = 'FAILED'; PRAGMA user_version = 6;");
+}
+
+// Takes from it what version 6 added to version 5, too.
 inline void MakeVersion5(const std::string& file) {
+  MakeVersion6(file);
   ExecuteOn(file, "ALTER TABLE trial DROP COLUMN plan; PRAGMA user_version = 5;");
 }
 

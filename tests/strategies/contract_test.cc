@@ -136,7 +136,7 @@ Observation MixedOutcome(const v1::Sample& sample) {
     case 0:
       return Failed();
     case 1:
-      observation.outcome = v1::STOPPED_EARLY;
+      observation.outcome = v1::ModelEnded::STOPPED_EARLY;
       observation.steps = 3;
       break;
     case 2:
@@ -144,7 +144,7 @@ Observation MixedOutcome(const v1::Sample& sample) {
       break;
     case 3: {
       Observation canceled;
-      canceled.outcome = v1::CANCELED;
+      canceled.outcome = v1::ModelEnded::CANCELED;
       return canceled;
     }
     default:
@@ -287,7 +287,7 @@ TEST(StrategyRegistryTest, StrategiesForOneObjectiveNameThoseForSeveral) {
 }
 
 TEST(ObservationTest, RanksByLimitsThenByStandingThenByValue) {
-  const auto make = [](v1::Outcome outcome, std::optional<double> value, int steps, double violation) {
+  const auto make = [](v1::ModelEnded::Outcome outcome, std::optional<double> value, int steps, double violation) {
     Observation observation;
     observation.outcome = outcome;
     observation.value = value;
@@ -297,15 +297,15 @@ TEST(ObservationTest, RanksByLimitsThenByStandingThenByValue) {
   };
   // The best first.
   const std::vector<Observation> ranked = {
-      make(v1::SUCCEEDED, 0.9, 3, 0),
-      make(v1::SUCCEEDED, 0.5, 9, 0),
-      make(v1::STOPPED_EARLY, 0.6, 4, 0),
-      make(v1::STOPPED_EARLY, 0.95, 2, 0),
-      make(v1::STOPPED_EARLY, 0.4, 2, 0),
-      make(v1::SUCCEEDED, 0.2, 9, 0.1),
-      make(v1::OUTCOME_UNSPECIFIED, std::nullopt, 0, 0.1),
-      make(v1::SUCCEEDED, 0.99, 9, 0.2),
-      make(v1::FAILED, std::nullopt, 2, 0),
+      make(v1::ModelEnded::SUCCEEDED, 0.9, 3, 0),
+      make(v1::ModelEnded::SUCCEEDED, 0.5, 9, 0),
+      make(v1::ModelEnded::STOPPED_EARLY, 0.6, 4, 0),
+      make(v1::ModelEnded::STOPPED_EARLY, 0.95, 2, 0),
+      make(v1::ModelEnded::STOPPED_EARLY, 0.4, 2, 0),
+      make(v1::ModelEnded::SUCCEEDED, 0.2, 9, 0.1),
+      make(v1::ModelEnded::OUTCOME_UNSPECIFIED, std::nullopt, 0, 0.1),
+      make(v1::ModelEnded::SUCCEEDED, 0.99, 9, 0.2),
+      make(v1::ModelEnded::FAILED, std::nullopt, 2, 0),
   };
   for (size_t a = 0; a < ranked.size(); ++a) {
     for (size_t b = 0; b < ranked.size(); ++b) EXPECT_EQ(Ranks(ranked[a], ranked[b]), a < b) << a << " " << b;

@@ -56,7 +56,7 @@ TEST(DominatesTest, LimitsComeFirstThenAllObjectivesTogether) {
   infeasible.violation = 0.1;
   EXPECT_TRUE(Dominates(a, infeasible));
   Observation stopped = Objectives({9, 9});
-  stopped.outcome = v1::STOPPED_EARLY;
+  stopped.outcome = v1::ModelEnded::STOPPED_EARLY;
   EXPECT_TRUE(Dominates(a, stopped));
   // One objective.
   EXPECT_TRUE(Dominates(testing::Succeeded(2), testing::Succeeded(1)));

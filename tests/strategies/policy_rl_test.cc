@@ -171,7 +171,7 @@ TEST(PolicyRlTest, EqualValuesTeachNothing) {
 TEST(PolicyRlTest, ASpaceWithTooManyOptionsIsRefused) {
   std::vector<v1::Choice> choices;
   v1::Choice choice = MakeChoice("inputs", 40);
-  choice.set_kind(v1::INPUT_CHOICE);
+  choice.set_kind(v1::Choice::INPUT_CHOICE);
   choice.set_n_chosen(8);
   const Space space = MakeSpace({choice});
   const auto strategy = StrategyRegistry::Get().Create(ParseStrategy("policy_rl {}"), StrategyContext(space, 1));

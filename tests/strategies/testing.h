@@ -87,14 +87,14 @@ inline std::unique_ptr<Strategy> Make(const v1::StrategyConfig& config, const Sp
 
 inline Observation Succeeded(double value) {
   Observation observation;
-  observation.outcome = v1::SUCCEEDED;
+  observation.outcome = v1::ModelEnded::SUCCEEDED;
   observation.value = value;
   return observation;
 }
 
 inline Observation Failed() {
   Observation observation;
-  observation.outcome = v1::FAILED;
+  observation.outcome = v1::ModelEnded::FAILED;
   return observation;
 }
 

@@ -256,7 +256,7 @@ TEST(TpeTest, ModelsThatFailAreIgnoredOrBad) {
       const v1::Sample sample = strategy->Ask(1)->samples[0];
       count += sample.decisions(0).index(0) == 3;
       Observation canceled;
-      canceled.outcome = v1::CANCELED;
+      canceled.outcome = v1::ModelEnded::CANCELED;
       strategy->Tell(sample, canceled);
     }
     return count;

@@ -64,21 +64,21 @@ TEST(InstrumentsTest, AThingIsCountedInOneGaugeAsLongAsItLives) {
   auto& experiments = telemetry->experiments;
   {
     CountedIn experiment;
-    experiment.Move({telemetry, &experiments[v1::RUNNING]});
-    experiment.Move({telemetry, &experiments[v1::RUNNING]});
-    EXPECT_EQ(experiments[v1::RUNNING].value(), 1);
-    experiment.Move({telemetry, &experiments[v1::STOPPING]});
-    EXPECT_EQ(experiments[v1::RUNNING].value(), 0);
-    EXPECT_EQ(experiments[v1::STOPPING].value(), 1);
+    experiment.Move({telemetry, &experiments[v1::ExperimentState::RUNNING]});
+    experiment.Move({telemetry, &experiments[v1::ExperimentState::RUNNING]});
+    EXPECT_EQ(experiments[v1::ExperimentState::RUNNING].value(), 1);
+    experiment.Move({telemetry, &experiments[v1::ExperimentState::STOPPING]});
+    EXPECT_EQ(experiments[v1::ExperimentState::RUNNING].value(), 0);
+    EXPECT_EQ(experiments[v1::ExperimentState::STOPPING].value(), 1);
   }
-  EXPECT_EQ(experiments[v1::STOPPING].value(), 0);
+  EXPECT_EQ(experiments[v1::ExperimentState::STOPPING].value(), 0);
 }
 
 TEST(InstrumentsTest, ValuesThatALaterVersionHasCountAsUnspecified) {
   Telemetry telemetry;
-  telemetry.attempts_ended[static_cast<v1::Outcome>(1000)].Add();
-  telemetry.attempts_ended[static_cast<v1::Outcome>(-1)].Add();
-  EXPECT_EQ(telemetry.attempts_ended[v1::OUTCOME_UNSPECIFIED].value(), 2u);
+  telemetry.attempts_ended[static_cast<v1::ModelEnded::Outcome>(1000)].Add();
+  telemetry.attempts_ended[static_cast<v1::ModelEnded::Outcome>(-1)].Add();
+  EXPECT_EQ(telemetry.attempts_ended[v1::ModelEnded::OUTCOME_UNSPECIFIED].value(), 2u);
 }
 
 TEST(InstrumentsTest, AgesAreThoseOfTheOldest) {
@@ -136,10 +136,10 @@ TEST(ExpositionTest, IsPrometheusTextWithWhatWasReported) {
   telemetry.oldest_queued.Set(Since::Clock::now() - std::chrono::seconds(90));
   telemetry.devices[DeviceUse::kIdle].Add(5);
   telemetry.nodes[NodeCondition::kSilent].Set(1);
-  telemetry.experiments[v1::RUNNING].Add(1);
-  telemetry.experiments_ended[v1::EXPERIMENT_FAILED].Add();
-  telemetry.attempts_ended[v1::UNMERGED].Add(4);
-  telemetry.models_ended[v1::STOPPED_EARLY].Add();
+  telemetry.experiments[v1::ExperimentState::RUNNING].Add(1);
+  telemetry.experiments_ended[v1::ExperimentState::FAILED].Add();
+  telemetry.attempts_ended[v1::ModelEnded::UNMERGED].Add(4);
+  telemetry.models_ended[v1::ModelEnded::STOPPED_EARLY].Add();
   telemetry.journal_write.Observe(std::chrono::milliseconds(3));
   telemetry.journal_write.Observe(std::chrono::minutes(2));
   telemetry.calls_refused[Refusal::kPermissionDenied].Add();

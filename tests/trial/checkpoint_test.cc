@@ -134,7 +134,7 @@ LANISTA_REGISTER(model_space, "odd", nn::MakeModelSpace<OddSpace>);
 absl::StatusOr<v1::ModelGraph> ConvGraph(const Params&) {
   using graph::MakeOp;
   graph::Builder net("Net", ops::FindOp);
-  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+  graph::Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 6, 6}));
   x = net.Add("conv", MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 4}, {"kernel_size", 3}}), {x});
   x = net.Add("bn", MakeOp("BatchNorm2d", {{"num_features", 4}}), {x});
   x = net.Add("relu", MakeOp("ReLU", {{"inplace", true}}), {x});
@@ -188,7 +188,7 @@ class CheckpointTest : public ::testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     v1::TrialRequest request;
-    request.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    request.mutable_setup()->mutable_device()->set_kind(v1::DeviceKind::CPU);
     request.mutable_setup()->mutable_device()->set_threads(1);
     runner_.Handle(request);
     spec_.set_experiment("e");
@@ -294,7 +294,7 @@ class CheckpointTest : public ::testing::Test {
       journal.steps.push_back(metrics);
     }
     journal.final.clear();
-    if (attempt.end.outcome() != v1::SUCCEEDED) return;
+    if (attempt.end.outcome() != v1::ModelEnded::SUCCEEDED) return;
     const auto& values = attempt.end.metrics().values();
     journal.final.insert(values.begin(), values.end());
     journal.weights = ReadWholeFile(WeightsFile(model), 1 << 30).value_or("(none)");
@@ -304,7 +304,7 @@ class CheckpointTest : public ::testing::Test {
   Journal Undisturbed(const v1::TrialModel& model) {
     journals_.clear();
     const Attempt attempt = Run({model})[model.model()];
-    EXPECT_EQ(attempt.end.outcome(), v1::SUCCEEDED) << attempt.end.failure().message();
+    EXPECT_EQ(attempt.end.outcome(), v1::ModelEnded::SUCCEEDED) << attempt.end.failure().message();
     Record(model.model(), attempt);
     const Journal journal = journals_[model.model()];
     EXPECT_EQ(journal.steps.size(), static_cast<size_t>(kEpochs));
@@ -327,12 +327,12 @@ class CheckpointTest : public ::testing::Test {
   Attempt KillAndResume(
       const v1::TrialModel& model, int64_t stop_at, const std::function<void()>& between = [] {}) {
     Forget();
-    EXPECT_EQ(RunWithCheckpoints({model}, stop_at)[model.model()].end.outcome(), v1::FAILED);
+    EXPECT_EQ(RunWithCheckpoints({model}, stop_at)[model.model()].end.outcome(), v1::ModelEnded::FAILED);
     between();
     testing::internal::CaptureStderr();
     const Attempt second = RunWithCheckpoints({model})[model.model()];
     said_ = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(second.end.outcome(), v1::SUCCEEDED) << second.end.failure().message();
+    EXPECT_EQ(second.end.outcome(), v1::ModelEnded::SUCCEEDED) << second.end.failure().message();
     return second;
   }
 
@@ -380,7 +380,7 @@ TEST_F(CheckpointTest, ItGoesOnAsOftenAsItIsKilled) {
   const v1::TrialModel model = Model(2);
   const Journal undisturbed = Undisturbed(model);
   int attempts = 1;
-  while (RunWithCheckpoints({model}, 29)[2].end.outcome() != v1::SUCCEEDED) ASSERT_LT(++attempts, 30);
+  while (RunWithCheckpoints({model}, 29)[2].end.outcome() != v1::ModelEnded::SUCCEEDED) ASSERT_LT(++attempts, 30);
   EXPECT_GT(attempts, 3);
   EXPECT_EQ(journals_[2], undisturbed);
 }
@@ -553,7 +553,7 @@ TEST_F(CheckpointTest, ACheckpointThatCannotBeWrittenCostsTheModelNothing) {
   // Where its folder should be there is a file.
   std::ofstream(CheckpointFolder(1)) << "x";
   testing::internal::CaptureStderr();
-  EXPECT_EQ(RunWithCheckpoints({Model(1)})[1].end.outcome(), v1::SUCCEEDED);
+  EXPECT_EQ(RunWithCheckpoints({Model(1)})[1].end.outcome(), v1::ModelEnded::SUCCEEDED);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(journals_[1], undisturbed);
   const size_t warning = said.find("no checkpoint was written: ");
@@ -589,7 +589,7 @@ TEST_F(CheckpointTest, AUsersEvaluatorHasAFolderThatOutlivesTheAttempt) {
   spec_.clear_evaluator();
   spec_.mutable_evaluator()->mutable_custom()->set_name("count");
   spec_.set_keep_weights(false);
-  EXPECT_EQ(RunWithCheckpoints({Model(1)})[1].end.outcome(), v1::FAILED);
+  EXPECT_EQ(RunWithCheckpoints({Model(1)})[1].end.outcome(), v1::ModelEnded::FAILED);
   EXPECT_EQ(journals_[1].steps.size(), 3u);
   // The last report was lost with the head.
   journals_[1].steps.pop_back();

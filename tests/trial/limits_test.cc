@@ -46,7 +46,7 @@ LANISTA_REGISTER(model_space, "width", nn::MakeModelSpace<WidthSpace>);
 // own.
 absl::StatusOr<v1::ModelGraph> WidthGraph(const Params& params) {
   graph::Builder net("Net", ops::FindOp);
-  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 4}));
+  graph::Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 4}));
   const graph::Number width = net.ValueChoice("width", {2, 20});
   x = net.Add("layer", graph::MakeOp("Linear", {{"in_features", 4}, {"out_features", width}}), {x});
   if (params.Get<bool>("unknown_flops", false)) x = net.Add("erfinv", graph::MakeOp("aten::erfinv"), {{"self", x}});
@@ -84,7 +84,7 @@ class LimitsTest : public ::testing::Test {
  protected:
   LimitsTest() {
     v1::TrialRequest request;
-    request.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    request.mutable_setup()->mutable_device()->set_kind(v1::DeviceKind::CPU);
     runner_.Handle(request);
     spec_.set_experiment("e");
     v1::TrialModel& model = *spec_.add_models();
@@ -157,7 +157,7 @@ class LimitsTest : public ::testing::Test {
   // The metrics of a model that was beyond a limit.
   std::map<std::string, double> Infeasible() {
     const v1::ModelEnded ended = Run();
-    EXPECT_EQ(ended.outcome(), v1::INFEASIBLE) << ended.failure().message();
+    EXPECT_EQ(ended.outcome(), v1::ModelEnded::INFEASIBLE) << ended.failure().message();
     EXPECT_FALSE(ended.has_failure());
     return {ended.metrics().values().begin(), ended.metrics().values().end()};
   }
@@ -165,7 +165,7 @@ class LimitsTest : public ::testing::Test {
   // Those of a model that succeeds, without `default`.
   std::map<std::string, double> Succeeding() {
     const v1::ModelEnded ended = Run();
-    EXPECT_EQ(ended.outcome(), v1::SUCCEEDED) << ended.failure().message();
+    EXPECT_EQ(ended.outcome(), v1::ModelEnded::SUCCEEDED) << ended.failure().message();
     std::map<std::string, double> metrics(ended.metrics().values().begin(), ended.metrics().values().end());
     EXPECT_EQ(metrics.erase("default"), 1u);
     return metrics;
@@ -174,8 +174,8 @@ class LimitsTest : public ::testing::Test {
   // Why a model fails for the lack of a metric.
   std::string Missing() {
     const v1::ModelEnded ended = Run();
-    EXPECT_EQ(ended.outcome(), v1::FAILED);
-    EXPECT_EQ(ended.failure().reason(), v1::NO_METRIC);
+    EXPECT_EQ(ended.outcome(), v1::ModelEnded::FAILED);
+    EXPECT_EQ(ended.failure().reason(), v1::Failure::NO_METRIC);
     return ended.failure().message();
   }
 
@@ -222,7 +222,7 @@ TEST_F(LimitsTest, ASampleThatLacksAChoiceIsReportedWithIt) {
   SetGoals("constraint { metric: 'params' min: 1000 }");
   spec_.mutable_models(0)->mutable_sample()->clear_decisions();
   const v1::ModelEnded ended = Run();
-  EXPECT_EQ(ended.outcome(), v1::INFEASIBLE);
+  EXPECT_EQ(ended.outcome(), v1::ModelEnded::INFEASIBLE);
   ASSERT_EQ(ended.actual_sample().decisions_size(), 1);
   EXPECT_EQ(ended.actual_sample().decisions(0).label(), "width");
 }

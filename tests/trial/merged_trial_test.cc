@@ -72,7 +72,7 @@ LANISTA_REGISTER(model_space, "mixed", nn::MakeModelSpace<MixedSpace>);
 absl::StatusOr<v1::ModelGraph> PooledGraph(const Params&) {
   using graph::MakeOp;
   graph::Builder net("Net", ops::FindOp);
-  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+  graph::Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 28, 28}));
   x = net.Add("pool", MakeOp("AvgPool2d", {{"kernel_size", 4}}), {x});
   x = net.Add("relu", MakeOp("ReLU", {{"inplace", true}}), {x});
   x = net.Add("flatten", MakeOp("Flatten"), {x});
@@ -111,7 +111,7 @@ class MergedTrialTest : public ::testing::Test {
  protected:
   MergedTrialTest() {
     v1::TrialRequest request;
-    request.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    request.mutable_setup()->mutable_device()->set_kind(v1::DeviceKind::CPU);
     request.mutable_setup()->mutable_device()->set_threads(1);
     runner_.Handle(request);
     spec_.set_experiment("e");
@@ -196,7 +196,7 @@ class MergedTrialTest : public ::testing::Test {
 
   std::vector<std::map<std::string, double>> Alone(const v1::TrialModel& model, int epochs = 2) {
     Report report = Run({model})[model.model()];
-    EXPECT_EQ(report.end.outcome(), v1::SUCCEEDED) << report.end.failure().message();
+    EXPECT_EQ(report.end.outcome(), v1::ModelEnded::SUCCEEDED) << report.end.failure().message();
     EXPECT_EQ(report.metrics.size(), static_cast<size_t>(epochs) + 1);
     return report.metrics;
   }
@@ -245,10 +245,10 @@ TEST_F(MergedTrialTest, AMergedModelReportsWhatItWouldAloneBitForBit) {
 TEST_F(MergedTrialTest, ABadModelEndsTheTrialAndTheOthersAreToBeRunAlone) {
   for (const Kind bad : {kThrows, kNan}) {
     const auto reports = Run({Model(1, kPlain), Model(2, bad), Model(3, kDropout)});
-    EXPECT_EQ(reports.at(2).end.outcome(), v1::FAILED);
-    EXPECT_EQ(reports.at(2).end.failure().reason(), bad == kNan ? v1::NAN_LOSS : v1::EXCEPTION);
+    EXPECT_EQ(reports.at(2).end.outcome(), v1::ModelEnded::FAILED);
+    EXPECT_EQ(reports.at(2).end.failure().reason(), bad == kNan ? v1::Failure::NAN_LOSS : v1::Failure::EXCEPTION);
     for (const int other : {1, 3}) {
-      EXPECT_EQ(reports.at(other).end.outcome(), v1::UNMERGED);
+      EXPECT_EQ(reports.at(other).end.outcome(), v1::ModelEnded::UNMERGED);
       EXPECT_THAT(reports.at(other).end.failure().message(), HasSubstr("model 2 of the merged trial failed: "));
       EXPECT_EQ(reports.at(other).ends, 1);
     }
@@ -256,13 +256,13 @@ TEST_F(MergedTrialTest, ABadModelEndsTheTrialAndTheOthersAreToBeRunAlone) {
 }
 
 TEST_F(MergedTrialTest, ABadModelIsDroppedAndTheOthersReportWhatTheyWouldAlone) {
-  spec_.mutable_engine()->mutable_cgo()->set_on_bad_model(v1::DROP);
+  spec_.mutable_engine()->mutable_cgo()->set_on_bad_model(v1::CgoEngineConfig::DROP);
   const std::vector<v1::TrialModel> good = {Model(1, kDropout), Model(3, kBatchNorm), Model(5, kInPlace)};
   std::map<int, std::vector<std::map<std::string, double>>> alone;
   for (const v1::TrialModel& model : good) alone[model.model()] = Alone(model);
   const auto reports = Run({good[0], Model(2, kThrows), good[1], Model(4, kNan), good[2]});
   EXPECT_EQ(reports.at(2).end.failure().message(), "out of ideas");
-  EXPECT_EQ(reports.at(4).end.failure().reason(), v1::NAN_LOSS);
+  EXPECT_EQ(reports.at(4).end.failure().reason(), v1::Failure::NAN_LOSS);
   for (const auto& [model, metrics] : alone) EXPECT_EQ(reports.at(model).metrics, metrics) << model;
 }
 
@@ -283,11 +283,11 @@ TEST_F(MergedTrialTest, StoppedModelsLeaveAndTheOthersReportWhatTheyWouldAlone) 
         EXPECT_EQ(report.ends, 1);
         const auto stop = stops.find(model);
         if (stop == stops.end()) {
-          EXPECT_EQ(report.end.outcome(), v1::SUCCEEDED);
+          EXPECT_EQ(report.end.outcome(), v1::ModelEnded::SUCCEEDED);
           EXPECT_EQ(report.metrics, alone[model]);
           continue;
         }
-        EXPECT_EQ(report.end.outcome(), v1::STOPPED_EARLY);
+        EXPECT_EQ(report.end.outcome(), v1::ModelEnded::STOPPED_EARLY);
         EXPECT_FALSE(report.end.has_failure());
         auto steps = alone[model];
         steps.resize(static_cast<size_t>(stop->second) + 1);
@@ -302,7 +302,7 @@ TEST_F(MergedTrialTest, StoppedModelsLeaveAndTheOthersReportWhatTheyWouldAlone) 
 TEST_F(MergedTrialTest, AllModelsMayBeStopped) {
   stop_after_ = {{1, 0}, {2, 0}};
   for (const auto& [model, report] : Run({Model(1, kPlain), Model(2, kDropout)})) {
-    EXPECT_EQ(report.end.outcome(), v1::STOPPED_EARLY) << model;
+    EXPECT_EQ(report.end.outcome(), v1::ModelEnded::STOPPED_EARLY) << model;
     EXPECT_EQ(report.ends, 1);
   }
 }
@@ -311,16 +311,16 @@ TEST_F(MergedTrialTest, AStoppedModelThatFailsEndsNobodyElsesAttempt) {
   before_throw = [this] { Stop(2); };
   const auto reports = Run({Model(1, kPlain), Model(2, kThrows), Model(3, kDropout)});
   before_throw = nullptr;
-  EXPECT_EQ(reports.at(2).end.outcome(), v1::FAILED);
-  for (const int other : {1, 3}) EXPECT_EQ(reports.at(other).end.outcome(), v1::SUCCEEDED);
+  EXPECT_EQ(reports.at(2).end.outcome(), v1::ModelEnded::FAILED);
+  for (const int other : {1, 3}) EXPECT_EQ(reports.at(other).end.outcome(), v1::ModelEnded::SUCCEEDED);
 }
 
 TEST_F(MergedTrialTest, AnEvaluatorThatEndsItsGroupForOneStoppedModelLosesNobody) {
   SetEvaluator("custom { name: 'hasty' }");
   stop_after_ = {{1, 0}};
   const auto reports = Run({Model(1, kPlain), Model(2, kPlain)});
-  EXPECT_EQ(reports.at(1).end.outcome(), v1::STOPPED_EARLY);
-  EXPECT_EQ(reports.at(2).end.outcome(), v1::UNMERGED) << "it runs again, alone";
+  EXPECT_EQ(reports.at(1).end.outcome(), v1::ModelEnded::STOPPED_EARLY);
+  EXPECT_EQ(reports.at(2).end.outcome(), v1::ModelEnded::UNMERGED) << "it runs again, alone";
   EXPECT_THAT(reports.at(2).end.failure().message(), HasSubstr("though the trial was not canceled"));
 }
 
@@ -346,11 +346,11 @@ TEST_F(MergedTrialTest, ModelsBeyondALimitLeaveAndTheOthersReportWhatTheyWouldAl
         SCOPED_TRACE(absl::StrCat(space, ", model ", model));
         EXPECT_EQ(report.ends, 1);
         if (model % 2 == 0) {
-          EXPECT_EQ(report.end.outcome(), v1::SUCCEEDED);
+          EXPECT_EQ(report.end.outcome(), v1::ModelEnded::SUCCEEDED);
           EXPECT_EQ(report.metrics, alone[model]);
           continue;
         }
-        EXPECT_EQ(report.end.outcome(), v1::INFEASIBLE);
+        EXPECT_EQ(report.end.outcome(), v1::ModelEnded::INFEASIBLE);
         EXPECT_FALSE(report.end.has_failure());
         ASSERT_EQ(report.metrics.size(), 1u) << "it was not trained";
         EXPECT_EQ(report.metrics[0].at("params"), wide);
@@ -360,11 +360,13 @@ TEST_F(MergedTrialTest, ModelsBeyondALimitLeaveAndTheOthersReportWhatTheyWouldAl
 }
 
 TEST_F(MergedTrialTest, AllModelsMayBeBad) {
-  for (const v1::OnBadModel on_bad_model : {v1::DROP, v1::RERUN_INDEPENDENTLY}) {
+  for (const v1::CgoEngineConfig::OnBadModel on_bad_model :
+       {v1::CgoEngineConfig::DROP, v1::CgoEngineConfig::RERUN_INDEPENDENTLY}) {
     spec_.mutable_engine()->mutable_cgo()->set_on_bad_model(on_bad_model);
     const auto reports = Run({Model(1, kThrows), Model(2, kNan)});
-    EXPECT_EQ(reports.at(1).end.outcome(), v1::FAILED);
-    EXPECT_EQ(reports.at(2).end.outcome(), on_bad_model == v1::DROP ? v1::FAILED : v1::UNMERGED);
+    EXPECT_EQ(reports.at(1).end.outcome(), v1::ModelEnded::FAILED);
+    EXPECT_EQ(reports.at(2).end.outcome(),
+              on_bad_model == v1::CgoEngineConfig::DROP ? v1::ModelEnded::FAILED : v1::ModelEnded::UNMERGED);
     EXPECT_EQ(reports.at(1).ends, 1);
     EXPECT_EQ(reports.at(2).ends, 1);
   }

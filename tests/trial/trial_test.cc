@@ -33,8 +33,8 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 
 TEST(GuardTest, OkIsASuccessAndCancelledIsNoFailure) {
-  EXPECT_EQ(Guard([] { return absl::OkStatus(); }).outcome, v1::SUCCEEDED);
-  EXPECT_EQ(Guard([] { return absl::CancelledError(); }).outcome, v1::CANCELED);
+  EXPECT_EQ(Guard([] { return absl::OkStatus(); }).outcome, v1::ModelEnded::SUCCEEDED);
+  EXPECT_EQ(Guard([] { return absl::CancelledError(); }).outcome, v1::ModelEnded::CANCELED);
 }
 
 TEST(GuardTest, LibTorchsErrorsComeWithoutTheirBacktrace) {
@@ -42,32 +42,33 @@ TEST(GuardTest, LibTorchsErrorsComeWithoutTheirBacktrace) {
     torch::mm(torch::ones({2, 3}), torch::ones({2, 3}));
     return absl::OkStatus();
   });
-  EXPECT_EQ(result.failure.reason(), v1::EXCEPTION);
+  EXPECT_EQ(result.failure.reason(), v1::Failure::EXCEPTION);
   EXPECT_THAT(result.failure.message(), HasSubstr("2x3 and 2x3"));
   EXPECT_THAT(result.failure.message(), ::testing::Not(HasSubstr("frame #")));
 }
 
 TEST(GuardTest, MemoryThatRanOutIsToldApart) {
   const auto reason = [](const std::function<absl::Status()>& code) { return Guard(code).failure.reason(); };
-  EXPECT_EQ(reason([]() -> absl::Status { throw std::bad_alloc(); }), v1::OUT_OF_MEMORY);
+  EXPECT_EQ(reason([]() -> absl::Status { throw std::bad_alloc(); }), v1::Failure::OUT_OF_MEMORY);
   // As TorchScript passes it on, and as a factory of models may.
   EXPECT_EQ(reason([]() -> absl::Status { throw std::runtime_error("line 7: can't allocate memory: 4 bytes"); }),
-            v1::OUT_OF_MEMORY);
+            v1::Failure::OUT_OF_MEMORY);
   EXPECT_EQ(reason([] { return absl::InvalidArgumentError("the weight: can't allocate memory: 4 bytes"); }),
-            v1::OUT_OF_MEMORY);
+            v1::Failure::OUT_OF_MEMORY);
   EXPECT_EQ(reason([] { return absl::ResourceExhaustedError("cannot write x: No space left on device"); }),
-            v1::EXCEPTION);
+            v1::Failure::EXCEPTION);
   EXPECT_EQ(reason([]() -> absl::Status {
               torch::empty({int64_t{1} << 58}, torch::kByte);
               return absl::OkStatus();
             }),
-            v1::OUT_OF_MEMORY);
+            v1::Failure::OUT_OF_MEMORY);
 }
 
 TEST(GuardTest, WhateverIsThrownBecomesAFailure) {
-  EXPECT_EQ(Guard([]() -> absl::Status { throw NanMetricError("loss is NaN"); }).failure.reason(), v1::NAN_LOSS);
+  EXPECT_EQ(Guard([]() -> absl::Status { throw NanMetricError("loss is NaN"); }).failure.reason(),
+            v1::Failure::NAN_LOSS);
   EXPECT_EQ(Guard([]() -> absl::Status { throw std::runtime_error("boom"); }).failure.message(), "boom");
-  EXPECT_EQ(Guard([]() -> absl::Status { throw 7; }).outcome, v1::FAILED);
+  EXPECT_EQ(Guard([]() -> absl::Status { throw 7; }).outcome, v1::ModelEnded::FAILED);
   EXPECT_EQ(GuardStatus([]() -> absl::Status { throw std::runtime_error("boom"); }), absl::InternalError("boom"));
   EXPECT_EQ(GuardStatus([] { return absl::NotFoundError("x"); }), absl::NotFoundError("x"));
 }
@@ -167,7 +168,7 @@ class RunnerTest : public ::testing::Test {
  protected:
   RunnerTest() {
     v1::TrialRequest request;
-    request.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    request.mutable_setup()->mutable_device()->set_kind(v1::DeviceKind::CPU);
     request.mutable_setup()->mutable_device()->set_threads(1);
     runner_.Handle(request);
     events_.clear();
@@ -238,7 +239,7 @@ class RunnerTest : public ::testing::Test {
 };
 
 TEST_F(RunnerTest, EventsCarryModelAttemptAndARisingSequence) {
-  EXPECT_EQ(Run(Trial("weights")).outcome(), v1::SUCCEEDED);
+  EXPECT_EQ(Run(Trial("weights")).outcome(), v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(events_.size(), 4u) << "started, intermediate, ended; and the trial's end";
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(events_[i].model().model(), 5);
@@ -251,7 +252,7 @@ TEST_F(RunnerTest, EventsCarryModelAttemptAndARisingSequence) {
 
 TEST_F(RunnerTest, TheSameSeedGivesTheSameWeightsWhateverRanBefore) {
   const v1::ModelEnded first = Run(Trial("weights"));
-  EXPECT_EQ(Run(Trial("spoil")).outcome(), v1::SUCCEEDED);
+  EXPECT_EQ(Run(Trial("spoil")).outcome(), v1::ModelEnded::SUCCEEDED);
   const v1::ModelEnded second = Run(Trial("weights"));
   EXPECT_EQ(first.metrics().values().at("default"), second.metrics().values().at("default"));
   EXPECT_EQ(events_[1].model().intermediate().metrics().values().at("requires_grad"), 1);
@@ -264,7 +265,7 @@ TEST_F(RunnerTest, WeightsOfModelsOfAnyEngineAreKept) {
   v1::TrialSpec spec = Trial("weights");
   spec.set_keep_weights(true);
   spec.mutable_models(0)->set_output_folder(testing::TempDir() + "/kept");
-  ASSERT_EQ(Run(spec).outcome(), v1::SUCCEEDED);
+  ASSERT_EQ(Run(spec).outcome(), v1::ModelEnded::SUCCEEDED);
   const auto weights = nn::ReadStateDict(testing::TempDir() + "/kept/weights.pt");
   ASSERT_TRUE(weights.ok()) << weights.status();
   ASSERT_EQ(weights->size(), 2u);
@@ -274,8 +275,8 @@ TEST_F(RunnerTest, WeightsOfModelsOfAnyEngineAreKept) {
 }
 
 TEST_F(RunnerTest, AnEvaluatorThatReportsWronglyFailsWithThatReason) {
-  EXPECT_EQ(Run(Trial("nothing")).failure().reason(), v1::NO_METRIC);
-  EXPECT_EQ(Run(Trial("nan")).failure().reason(), v1::NAN_LOSS);
+  EXPECT_EQ(Run(Trial("nothing")).failure().reason(), v1::Failure::NO_METRIC);
+  EXPECT_EQ(Run(Trial("nan")).failure().reason(), v1::Failure::NAN_LOSS);
   EXPECT_THAT(Run(Trial("twice")).failure().message(), HasSubstr("twice"));
   EXPECT_THAT(Run(Trial("no default")).failure().message(), HasSubstr("default"));
   EXPECT_THAT(Run(Trial("long name")).failure().message(), HasSubstr("a name of 1000 bytes"));
@@ -290,7 +291,7 @@ TEST_F(RunnerTest, FilesBeyondTheLimitFailTheirModel) {
     spec.set_output_limit(limit);
     return Run(spec);
   };
-  EXPECT_EQ(run(1200).outcome(), v1::SUCCEEDED);
+  EXPECT_EQ(run(1200).outcome(), v1::ModelEnded::SUCCEEDED);
   // The second file is found at the end.
   EXPECT_EQ(run(1199).failure().message(), absl::StrCat("the evaluator left files of 1200 bytes in ",
                                                         testing::TempDir(), "/left; output_limit allows 1199"));
@@ -298,7 +299,7 @@ TEST_F(RunnerTest, FilesBeyondTheLimitFailTheirModel) {
                           [](const v1::TrialEvent& event) { return event.model().has_intermediate(); }));
   // The first one is found by the first report.
   EXPECT_THAT(run(599).failure().message(), HasSubstr("files of 600 bytes"));
-  EXPECT_EQ(run(0).outcome(), v1::SUCCEEDED) << "no limit";
+  EXPECT_EQ(run(0).outcome(), v1::ModelEnded::SUCCEEDED) << "no limit";
 }
 
 TEST_F(RunnerTest, ATrialCanceledBeforeItsTurnDoesNotRun) {
@@ -307,8 +308,8 @@ TEST_F(RunnerTest, ATrialCanceledBeforeItsTurnDoesNotRun) {
   cancel.set_experiment("e");
   cancel.set_trial(spec.trial());
   runner_.Cancel(cancel);
-  EXPECT_EQ(Run(spec).outcome(), v1::CANCELED);
-  EXPECT_EQ(Run(Trial("weights")).outcome(), v1::SUCCEEDED) << "the next one does";
+  EXPECT_EQ(Run(spec).outcome(), v1::ModelEnded::CANCELED);
+  EXPECT_EQ(Run(Trial("weights")).outcome(), v1::ModelEnded::SUCCEEDED) << "the next one does";
 }
 
 TEST_F(RunnerTest, AStoppedModelsEvaluatorIsCanceledAndItsAttemptIsStoppedEarly) {
@@ -316,24 +317,24 @@ TEST_F(RunnerTest, AStoppedModelsEvaluatorIsCanceledAndItsAttemptIsStoppedEarly)
     const v1::TrialSpec spec = Trial(order);
     on_report_ = [&] { Stop(spec); };
     const v1::ModelEnded ended = Run(spec);
-    EXPECT_EQ(ended.outcome(), v1::STOPPED_EARLY) << order;
+    EXPECT_EQ(ended.outcome(), v1::ModelEnded::STOPPED_EARLY) << order;
     EXPECT_FALSE(ended.has_failure());
     EXPECT_FALSE(ended.has_metrics());
   }
   const v1::TrialSpec spec = Trial("fail after a stop");
   on_report_ = [&] { Stop(spec); };
-  EXPECT_EQ(Run(spec).outcome(), v1::FAILED) << "the process may have to be replaced";
+  EXPECT_EQ(Run(spec).outcome(), v1::ModelEnded::FAILED) << "the process may have to be replaced";
 }
 
 TEST_F(RunnerTest, AStopBeforeItsTurnReachesThatModelOfThatTrialAlone) {
   const v1::TrialSpec spec = Trial("weights");
   Stop(spec);
-  EXPECT_EQ(Run(spec).outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(Run(spec).outcome(), v1::ModelEnded::STOPPED_EARLY);
   for (const v1::TrialEvent& event : events_) EXPECT_FALSE(event.model().has_intermediate());
   const v1::TrialSpec next = Trial("weights");
   Stop(spec);
   Stop(next, 6);
-  EXPECT_EQ(Run(next).outcome(), v1::SUCCEEDED);
+  EXPECT_EQ(Run(next).outcome(), v1::ModelEnded::SUCCEEDED);
 }
 
 TEST_F(RunnerTest, AStoppedClassificationLeavesBetweenTwoBatches) {
@@ -350,17 +351,17 @@ TEST_F(RunnerTest, AStoppedClassificationLeavesBetweenTwoBatches) {
     if (++reports == 2) Stop(spec);
   };
   const v1::ModelEnded ended = Run(spec);
-  EXPECT_EQ(ended.outcome(), v1::STOPPED_EARLY) << ended.failure().message();
+  EXPECT_EQ(ended.outcome(), v1::ModelEnded::STOPPED_EARLY) << ended.failure().message();
   EXPECT_EQ(reports, 2);
 }
 
 TEST_F(RunnerTest, AnotherProgramsSpaceIsRefused) {
   v1::TrialSpec spec = Trial("weights");
   spec.set_program("another build");
-  EXPECT_EQ(Run(spec).outcome(), v1::SUCCEEDED) << "with the same space it serves";
+  EXPECT_EQ(Run(spec).outcome(), v1::ModelEnded::SUCCEEDED) << "with the same space it serves";
   spec.set_space_fingerprint("0123456789abcdef");
   const v1::ModelEnded ended = Run(spec);
-  EXPECT_EQ(ended.failure().reason(), v1::SPACE_MISMATCH);
+  EXPECT_EQ(ended.failure().reason(), v1::Failure::SPACE_MISMATCH);
   EXPECT_GT(ended.actual_space().choices_size(), 0) << "for telling what differs";
 }
 
@@ -368,7 +369,7 @@ TEST_F(RunnerTest, ChoicesThatTheSampleLacksAreDrawnFromTheSeedAndReported) {
   v1::TrialSpec spec = Trial("weights");
   spec.mutable_models(0)->mutable_sample()->clear_decisions();
   const v1::ModelEnded ended = Run(spec);
-  EXPECT_EQ(ended.outcome(), v1::SUCCEEDED) << ended.failure().message();
+  EXPECT_EQ(ended.outcome(), v1::ModelEnded::SUCCEEDED) << ended.failure().message();
   ASSERT_EQ(ended.actual_sample().decisions_size(), 1);
   EXPECT_EQ(ended.actual_sample().decisions(0).label(), "known");
   EXPECT_EQ(Run(spec).actual_sample().SerializeAsString(), ended.actual_sample().SerializeAsString());
@@ -385,7 +386,7 @@ absl::StatusOr<v1::ModelGraph> OneConstant(const Params& params) {
   v1::Attribute& value = *node.mutable_op()->add_attr();
   value.set_key("value");
   v1::Tensor& tensor = *value.mutable_value()->mutable_tensor();
-  tensor.set_data_type(v1::UINT8);
+  tensor.set_data_type(v1::Tensor::UINT8);
   const auto bytes = params.Get<int64_t>("bytes");
   tensor.add_dims(bytes);
   tensor.set_data(std::string(static_cast<size_t>(bytes), '0'));
@@ -451,24 +452,24 @@ TEST_F(RunnerTest, AFileThatChangedSinceDiscoveryIsAnotherSpace) {
   ASSERT_EQ(spec.space_files_size(), 1);
   EXPECT_EQ(spec.space_files(0).path(), path);
   EXPECT_EQ(spec.space_files(0).sha256().size(), 64u);
-  EXPECT_EQ(Run(spec).outcome(), v1::SUCCEEDED);
+  EXPECT_EQ(Run(spec).outcome(), v1::ModelEnded::SUCCEEDED);
 
   // The same choices, another network.
   write("Tanh");
-  EXPECT_EQ(Run(spec).outcome(), v1::SUCCEEDED) << "a process goes on with what it has read";
+  EXPECT_EQ(Run(spec).outcome(), v1::ModelEnded::SUCCEEDED) << "a process goes on with what it has read";
   v1::TrialSpec other = spec;
   other.mutable_space()->set_registered("one_constant");
   (*other.mutable_space()->mutable_params())["bytes"].set_i(4);
   Discover(other);
   v1::ModelEnded ended = Run(spec);
-  EXPECT_EQ(ended.failure().reason(), v1::SPACE_MISMATCH);
+  EXPECT_EQ(ended.failure().reason(), v1::Failure::SPACE_MISMATCH);
   EXPECT_THAT(ended.failure().message(), HasSubstr(path + " has changed since the experiment began"));
   EXPECT_FALSE(ended.has_actual_space()) << "its choices do not differ";
 
   Discover(other);
   std::filesystem::remove(path);
   ended = Run(spec);
-  EXPECT_EQ(ended.failure().reason(), v1::SPACE_MISMATCH);
+  EXPECT_EQ(ended.failure().reason(), v1::Failure::SPACE_MISMATCH);
   EXPECT_THAT(ended.failure().message(), HasSubstr(path));
 }
 
@@ -499,7 +500,7 @@ TEST_F(RunnerTest, InProcessTrialsRunAndCancelLikeProcesses) {
   cancel.mutable_cancel()->set_trial(spec.trial());
   ASSERT_EQ(trial->Send(cancel), absl::OkStatus());
   wait_for([](const v1::TrialEvent& event) { return event.has_ended(); });
-  EXPECT_EQ(events[events.size() - 2].model().ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(events[events.size() - 2].model().ended().outcome(), v1::ModelEnded::CANCELED);
 
   // One that reports more than may be unrecorded waits.
   const v1::TrialSpec fast = Trial("report");

@@ -43,7 +43,7 @@ class TryModelsTest : public ::testing::Test {
  protected:
   TryModelsTest() {
     v1::TrialRequest request;
-    request.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    request.mutable_setup()->mutable_device()->set_kind(v1::DeviceKind::CPU);
     runner_.Handle(request);
   }
 

@@ -36,13 +36,13 @@ TEST(EventFrameTest, AModelWhoseEndIsTooLargeHasFailed) {
   event.mutable_model()->set_experiment("e");
   event.mutable_model()->set_model(3);
   event.mutable_model()->set_sequence(7);
-  event.mutable_model()->mutable_ended()->set_outcome(v1::SUCCEEDED);
+  event.mutable_model()->mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
   (*event.mutable_model()->mutable_ended()->mutable_metrics()->mutable_values())[TooMuch()] = 1;
   const v1::ModelEvent model = Sent(event).model();
   EXPECT_EQ(model.experiment(), "e");
   EXPECT_EQ(model.model(), 3);
   EXPECT_EQ(model.sequence(), 7);
-  EXPECT_EQ(model.ended().outcome(), v1::FAILED);
+  EXPECT_EQ(model.ended().outcome(), v1::ModelEnded::FAILED);
   EXPECT_THAT(model.ended().failure().message(), HasSubstr("larger than a frame"));
 }
 

@@ -138,7 +138,7 @@ TEST_F(TrialProcessTest, WhereMemoryRunsOutWhatTrainsNothingGoesFirst) {
 TEST_F(TrialProcessTest, TheChildOfAGpuSeesThatOneAlone) {
   setenv("CUDA_VISIBLE_DEVICES", "3,1", 1);
   v1::Device device;
-  device.set_kind(v1::GPU);
+  device.set_kind(v1::DeviceKind::GPU);
   device.set_index(1);
   device.set_uuid("GPU-ab11");
   Start(device);

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "src/graph/graph.h"
 #include "src/ops/registry.h"
 

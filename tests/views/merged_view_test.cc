@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "nlohmann/json.hpp"
 #include "tests/storage/storage_testing.h"
 
 namespace lanista {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/state_dir.h"
@@ -475,7 +476,7 @@ TEST_F(ViewsTest, SaysInterruptedWhenNobodyHoldsIt) {
 }
 
 TEST_F(ViewsTest, ShowsHowAnExperimentEnded) {
-  Write("records { time { seconds: 4000000000 nanos: 5000000 } state { state: EXPERIMENT_FAILED reason: 'why' } }");
+  Write("records { time { seconds: 4000000000 nanos: 5000000 } state { state: FAILED reason: 'why' } }");
   const auto show = ShowDocument(Read()).value();
   EXPECT_EQ(show["status"], "FAILED");
   EXPECT_EQ(show["reason"], "why");

@@ -562,6 +562,13 @@ class PageTests(unittest.TestCase):
         self.assertIn("status,SUCCEEDED,SUCCEEDED", lines)
         self.assertEqual(self.browser.saved_by("button[aria-label='Architecture of model 1 as PNG']", "PNG")[1:4], "PNG")
 
+    def test_a_comparison_forgets_the_zoom_of_a_model_that_is_left_out(self):
+        self.open_graphs("compare", sel="1,2", zl="10,20,0.5", zr="30,20,0.5")
+        self.browser.wait("return document.querySelector('main').innerText.includes('only in model 2')")
+        self.assertRegex(self.browser.run("return location.hash"), "zl=.*zr=")
+        self.browser.click("button[aria-label='Leave out model 1']", "×")
+        self.browser.wait("return !/[?&](zl|ol|zr|or)=/.test(location.hash)")
+
     def test_the_best_models_are_exported(self):
         self.open_graphs("overview")
         self.browser.click("button", "Actions")

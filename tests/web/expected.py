@@ -177,8 +177,12 @@ def importance(document, columns, metric, top):
     """Conditional PED-ANOVA as the paper defines it: the variance, over models, of a candidate's chance of the best."""
     goal = next((o["goal"] for o in document["objectives"] if o["metric"] == metric), "MAXIMIZE")
     # JSON does not tell infinities from NaN, the table by column does.
+    column = columns["metrics"].get(metric, [])
+    if not isinstance(column, list):
+        # What all models have is said once.
+        column = [column] * len(columns["model"])
     values = {model: float(value.replace("Infinity", "inf")) if isinstance(value, str) else value
-              for model, value in zip(columns["model"], columns["metrics"].get(metric, []))}
+              for model, value in zip(columns["model"], column)}
     models = [m for m in document["models"] if m["status"] == "SUCCEEDED" and values.get(m["id"]) is not None
               and math.isfinite(values[m["id"]])]
     ranked = sorted((values[m["id"]] for m in models), reverse=goal == "MAXIMIZE")

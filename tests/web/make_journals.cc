@@ -5,7 +5,7 @@
 //
 //   create ID ENGINE SEED   begins a random experiment; ENGINE is direct, graph or cgo
 //   grow ID MODELS          about so many random models more
-//   end ID STATE            the random experiment ends: DONE, STOPPED or EXPERIMENT_FAILED
+//   end ID STATE            the random experiment ends: DONE, STOPPED or FAILED
 //   begin ID CONFIG         begins an experiment of this v1::ExperimentConfig, as text, without any other fact
 //   write ID RECORDS        adds facts to any experiment: these records of a v1::JournalBatch, as text, in one batch
 //   leave ID                its process is gone: an experiment that has not ended was interrupted

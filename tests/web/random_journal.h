@@ -48,7 +48,7 @@ class RandomJournal {
     for (int i = 0; i < models; ++i) AddModel();
   }
 
-  // The last fact: DONE, STOPPED or EXPERIMENT_FAILED.
+  // The last fact: DONE, STOPPED or FAILED.
   void End(const std::string& state = "DONE") {
     Write(absl::StrCat("records { state { state: ", state, " reason: '", state == "DONE" ? "" : "said <i>so</i>",
                        "' } }"));

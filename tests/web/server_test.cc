@@ -1142,14 +1142,14 @@ TEST_F(ServerTest, MetricsAreServedToWhoHasTheToken) {
   };
   const std::string host = "Host: localhost\r\n";
   const std::string allowed = host + "Authorization: Bearer scraper\r\n";
-  telemetry->models_ended[v1::SUCCEEDED].Add(7);
+  telemetry->models_ended[v1::ModelEnded::SUCCEEDED].Add(7);
   const ClientResponse metrics = scrape(allowed);
   EXPECT_EQ(metrics.status, 200);
   EXPECT_EQ(metrics.headers.at("content-type"), "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_EQ(metrics.headers.at("cache-control"), "no-store");
   EXPECT_EQ(metrics.headers.at("x-content-type-options"), "nosniff");
   EXPECT_EQ(SampleOf(metrics.body, "lanista_models_ended_total{outcome=\"succeeded\"}"), 7);
-  telemetry->models_ended[v1::SUCCEEDED].Add();
+  telemetry->models_ended[v1::ModelEnded::SUCCEEDED].Add();
   EXPECT_EQ(SampleOf(scrape(allowed).body, "lanista_models_ended_total{outcome=\"succeeded\"}"), 8);
   EXPECT_EQ(Get("/metrics").status, 200) << "with the page's token";
   EXPECT_EQ(scrape(allowed, "HEAD").status, 200);

@@ -34,6 +34,31 @@ Json AsInTrials(const Json& column_value) { return column_value.is_string() ? Js
 // A number as it prints: a document that was printed and read again has null for NaN.
 Json Printed(const Json& document) { return Json::parse(JsonLine(document)); }
 
+// Column `column` with an entry for each of so many models, as docs/web.md has it.
+Json Expanded(const Json& column, size_t models) { return column.is_array() ? column : Json(models, column); }
+
+// The document of `columns` with an entry for each model in all of its lists, and with times since 1970.
+Json Expanded(Json columns) {
+  const size_t models = columns["model"].size();
+  for (const char* const name : {"status_of", "start", "end", "begun", "attempts", "steps", "latest", "violation",
+                                 "front", "stopped_step", "failure_of"}) {
+    columns[name] = Expanded(columns[name], models);
+    EXPECT_EQ(columns[name].size(), models) << name;
+  }
+  for (Json& choice : columns["choices"]) choice["chosen"] = Expanded(choice["chosen"], models);
+  for (Json& values : columns["metrics"]) values = Expanded(values, models);
+  const int64_t began = columns["started"].is_null() ? 0 : columns["started"].get<int64_t>();
+  for (size_t i = 0; i < models; ++i) {
+    Json& start = columns["start"][i];
+    if (!start.is_null()) start = began + start.get<int64_t>();
+    for (const char* const name : {"end", "begun"}) {
+      Json& time = columns[name][i];
+      if (!time.is_null()) time = (start.is_null() ? began : start.get<int64_t>()) + time.get<int64_t>();
+    }
+  }
+  return columns;
+}
+
 std::string TimeText(const Json& millis) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(millis.get<int64_t>()), absl::UTCTimeZone());
 }
@@ -178,7 +203,7 @@ TEST_P(TablesTest, EveryNumberIsTheOneOfTrials) {
   RandomJournal journal(temp_.path(), GetParam());
   journal.Grow(60);
   const ExperimentTable table = Read();
-  const Json columns = Printed(ColumnsDocument(table));
+  const Json columns = Expanded(Printed(ColumnsDocument(table)));
   const Json trials = Trials();
   ASSERT_EQ(columns["model"].size(), trials["models"].size());
   EXPECT_EQ(columns["status"], "INTERRUPTED") << "nobody holds its lock";
@@ -278,7 +303,48 @@ TEST(ColumnsTest, NumbersThatJsonDoesNotKnowAreTexts) {
                   .ok());
   ExperimentTable table;
   ASSERT_TRUE(table.Update(*JournalReader::Open(temp.path())).ok());
-  EXPECT_EQ(ColumnsDocument(table)["metrics"]["default"], Json::array({"NaN"}));
+  EXPECT_EQ(ColumnsDocument(table)["metrics"]["default"], "NaN");
+}
+
+TEST(ColumnsTest, WhatAllModelsHaveInCommonIsSaidOnce) {
+  TempFolder temp;
+  v1::ExperimentCreated created;
+  created.set_experiment("short-1");
+  const auto writer = JournalWriter::Create(temp.path(), created).value();
+  const auto write = [&writer](const std::string& records) {
+    const auto written = writer->Write(Batch(records));
+    ASSERT_TRUE(written.ok()) << written.status();
+  };
+  write("records { time { seconds: 1000 } state { state: RUNNING } }");
+  for (const int model : {1, 2}) {
+    const auto about = [model](int sequence, const std::string& rest) {
+      return absl::StrCat("event { model: ", model, " attempt: 1 sequence: ", sequence, " ", rest, " } }");
+    };
+    write(absl::StrCat("records { model { model: ", model, " sample { decisions { label: 'one' value { i: 8 } } ",
+                       "decisions { label: 'two' value { i: 1 } value { i: 2 } } } } } records { trial { trial: ",
+                       model, " members { model: ", model, " attempt: 1 } } } records { time { seconds: ", 1000 + model,
+                       " } ", about(1, "started {}"), " records { time { seconds: 1005 } ",
+                       about(2, "intermediate { metrics { values { key: 'default' value: 0.5 } } }"),
+                       " records { time { seconds: ", 1010 + model, " } ", about(3, "ended { outcome: SUCCEEDED }"),
+                       " records { outcome { model: ", model, " attempt: 1 outcome: SUCCEEDED metrics { values { key: ",
+                       "'default' value: ", model, " } values { key: 'lr' value: 0.1 } } } }"));
+  }
+  ExperimentTable table;
+  ASSERT_TRUE(table.Update(*JournalReader::Open(temp.path())).ok());
+  const Json columns = ColumnsDocument(table);
+  EXPECT_EQ(columns["started"], 1000000);
+  EXPECT_EQ(columns["model"], Json::array({1, 2})) << "always a list: it says how many models there are";
+  EXPECT_EQ(columns["start"], Json::array({1000, 2000}));
+  EXPECT_EQ(columns["end"], 10000) << "since the model's own start";
+  EXPECT_EQ(columns["begun"], 0);
+  EXPECT_EQ(columns["attempts"], 1);
+  EXPECT_EQ(columns["steps"], 1);
+  EXPECT_EQ(columns["status_of"], 0);
+  EXPECT_TRUE(columns["stopped_step"].is_null());
+  EXPECT_EQ(columns["metrics"]["default"], Json::array({1, 2}));
+  EXPECT_EQ(columns["metrics"]["lr"], 0.1);
+  EXPECT_EQ(columns["choices"][0]["chosen"], 0);
+  EXPECT_EQ(columns["choices"][1]["chosen"], Json::parse("[[0, 1], [0, 1]]")) << "an entry that is a list stays in one";
 }
 
 // The share of the best among the models with each candidate, averaged: the variance of that, as its definition says.

@@ -14,32 +14,32 @@ std::string LastPart(const std::string& name) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-v1::TypeKind KindOf(const v1::Value& value) {
+v1::ValueType::Kind KindOf(const v1::Value& value) {
   switch (value.kind_case()) {
     case v1::Value::kI:
-      return v1::INT;
+      return v1::ValueType::INT;
     case v1::Value::kF:
-      return v1::FLOAT;
+      return v1::ValueType::FLOAT;
     case v1::Value::kB:
-      return v1::BOOLEAN;
+      return v1::ValueType::BOOLEAN;
     case v1::Value::kS:
-      return v1::STRING;
+      return v1::ValueType::STRING;
     case v1::Value::kTensor:
-      return v1::TENSOR;
+      return v1::ValueType::TENSOR;
     case v1::Value::kList:
-      return v1::LIST;
+      return v1::ValueType::LIST;
     default:
-      return v1::TYPE_KIND_UNSPECIFIED;
+      return v1::ValueType::KIND_UNSPECIFIED;
   }
 }
 
-v1::TypeKind KindOf(const v1::Node& node, int slot) {
-  if (slot < node.outputs_size() && node.outputs(slot).kind() != v1::TYPE_KIND_UNSPECIFIED) {
+v1::ValueType::Kind KindOf(const v1::Node& node, int slot) {
+  if (slot < node.outputs_size() && node.outputs(slot).kind() != v1::ValueType::KIND_UNSPECIFIED) {
     return node.outputs(slot).kind();
   }
-  if (node.has_op() && node.op().type() == "prim::ListConstruct") return v1::LIST;
-  if (node.has_op() && node.op().type() == "prim::TupleConstruct") return v1::TUPLE;
-  return OwnsModule(node) ? v1::TENSOR : v1::TYPE_KIND_UNSPECIFIED;
+  if (node.has_op() && node.op().type() == "prim::ListConstruct") return v1::ValueType::LIST;
+  if (node.has_op() && node.op().type() == "prim::TupleConstruct") return v1::ValueType::TUPLE;
+  return OwnsModule(node) ? v1::ValueType::TENSOR : v1::ValueType::KIND_UNSPECIFIED;
 }
 
 bool Reads(const v1::Node& reader, const v1::Node& node) {
@@ -57,9 +57,10 @@ absl::StatusOr<Lines> ForwardWriter::Write(const v1::Graph& graph, const std::st
   for (const v1::Port& port : graph.inputs()) {
     const std::string name = names_.Take(ToIdentifier(port.name()));
     parameters->push_back(name);
-    const v1::TypeKind kind = port.type().kind() == v1::TYPE_KIND_UNSPECIFIED ? v1::TENSOR : port.type().kind();
+    const v1::ValueType::Kind kind =
+        port.type().kind() == v1::ValueType::KIND_UNSPECIFIED ? v1::ValueType::TENSOR : port.type().kind();
     // The values of inputs keep their names. Only "x" may be reused, because computed values have that name.
-    values[{port.name(), 0}] = {name, kind, kind == v1::TENSOR && name == "x", 0};
+    values[{port.name(), 0}] = {name, kind, kind == v1::ValueType::TENSOR && name == "x", 0};
   }
   Lines lines;
   LANISTA_RETURN_IF_ERROR(WriteNodes(graph, prefix, &values, &lines));
@@ -139,10 +140,10 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
       if (node.has_training_switch()) {
         targets.push_back({names_.Take(ToIdentifier(LastPart(node.name()))), true});
       } else {
-        targets.push_back(NewTarget(node, value.kind == v1::TENSOR, handed_on));
+        targets.push_back(NewTarget(node, value.kind == v1::ValueType::TENSOR, handed_on));
       }
       value.expression = targets.back().name;
-      value.owned = value.kind == v1::TENSOR;
+      value.owned = value.kind == v1::ValueType::TENSOR;
     }
     if (node.has_training_switch()) {
       // Both arms read the inputs, so their names stay taken until the end of the function.
@@ -167,8 +168,8 @@ bool ForwardWriter::MayWait(const v1::Node& node, const std::string& expression,
       "aten::lt.int",        "aten::le.int",     "aten::gt.int",     "aten::ge.int",        "aten::eq.int_list",
       "aten::__not__",       "aten::add.t",      "aten::mul.left_t", "aten::chunk",         "aten::split.Tensor",
       "aten::split.sizes",   "aten::unbind.int", "prim::device",     "prim::dtype",         "prim::ListConstruct"};
-  return value.uses == 1 && value.kind != v1::TENSOR && node.has_op() && types->count(node.op().type()) > 0 &&
-         expression.size() <= kLongest;
+  return value.uses == 1 && value.kind != v1::ValueType::TENSOR && node.has_op() &&
+         types->count(node.op().type()) > 0 && expression.size() <= kLongest;
 }
 
 void ForwardWriter::AssignWaiting(const v1::Node* reader, Waiting* waiting, Values* values, Lines* lines) {
@@ -235,7 +236,7 @@ absl::StatusOr<std::map<std::string, std::string>> ForwardWriter::Arguments(cons
   std::map<std::string, std::string> arguments;
   for (const auto& [name, values] : given) {
     // A single value for a list argument is the list's only element, unless the value is a list itself.
-    const bool is_list = values.size() > 1 || (lists.count(name) > 0 && values[0].kind != v1::LIST);
+    const bool is_list = values.size() > 1 || (lists.count(name) > 0 && values[0].kind != v1::ValueType::LIST);
     std::vector<std::string> elements;
     for (const Input& value : values) elements.push_back(value.expression);
     arguments[name] = is_list ? List(elements) : elements[0];

@@ -34,7 +34,7 @@ class ForwardWriter {
   // A value that a node reads.
   struct Input {
     std::string expression;
-    v1::TypeKind kind = v1::TYPE_KIND_UNSPECIFIED;
+    v1::ValueType::Kind kind = v1::ValueType::KIND_UNSPECIFIED;
   };
 
   // `names` holds the names that are taken. Keeps a reference to `model`.
@@ -79,7 +79,7 @@ class ForwardWriter {
  private:
   struct Value {
     std::string expression;
-    v1::TypeKind kind = v1::TYPE_KIND_UNSPECIFIED;
+    v1::ValueType::Kind kind = v1::ValueType::KIND_UNSPECIFIED;
     // After its last use, the name may be given to another value.
     bool owned = false;
     int uses = 0;

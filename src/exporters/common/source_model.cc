@@ -29,32 +29,33 @@ ArchivePlace PlaceOf(const v1::OpaqueModule& opaque) { return {opaque.archive(),
 absl::StatusOr<TensorElements> UnpackTensor(const v1::Tensor& tensor) {
   TensorElements elements;
   switch (tensor.data_type()) {
-    case v1::FLOAT32:
+    case v1::Tensor::FLOAT32:
       elements.is_float = true;
       Unpack<float>(tensor, &elements.floats);
       break;
-    case v1::FLOAT64:
+    case v1::Tensor::FLOAT64:
       elements.is_float = true;
       Unpack<double>(tensor, &elements.floats);
       break;
-    case v1::INT8:
+    case v1::Tensor::INT8:
       Unpack<int8_t>(tensor, &elements.ints);
       break;
-    case v1::UINT8:
-    case v1::BOOL:
+    case v1::Tensor::UINT8:
+    case v1::Tensor::BOOL:
       Unpack<uint8_t>(tensor, &elements.ints);
       break;
-    case v1::INT16:
+    case v1::Tensor::INT16:
       Unpack<int16_t>(tensor, &elements.ints);
       break;
-    case v1::INT32:
+    case v1::Tensor::INT32:
       Unpack<int32_t>(tensor, &elements.ints);
       break;
-    case v1::INT64:
+    case v1::Tensor::INT64:
       Unpack<int64_t>(tensor, &elements.ints);
       break;
     default:
-      return absl::UnimplementedError(absl::StrCat("a constant tensor of type ", v1::DataType_Name(tensor.data_type()),
+      return absl::UnimplementedError(absl::StrCat("a constant tensor of type ",
+                                                   v1::Tensor::DataType_Name(tensor.data_type()),
                                                    " cannot be written as a literal"));
   }
   int64_t expected = 1;

@@ -20,7 +20,7 @@ namespace lanista::exporters {
 
 // A parameter or buffer.
 struct TensorInfo {
-  v1::DataType data_type = v1::FLOAT32;
+  v1::Tensor::DataType data_type = v1::Tensor::FLOAT32;
   std::vector<int64_t> dims;
   bool buffer = false;
   bool requires_grad = true;

@@ -16,7 +16,7 @@ c10::TypePtr ToTypePtr(const v1::ValueType& type);
 v1::ValueType ToValueType(const c10::Type& type);
 
 // The data type of a tensor's elements; DATA_TYPE_UNSPECIFIED if graphs do not have it.
-v1::DataType ToDataType(c10::ScalarType type);
+v1::Tensor::DataType ToDataType(c10::ScalarType type);
 
 }  // namespace lanista::exporters
 

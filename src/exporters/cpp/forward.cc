@@ -158,36 +158,37 @@ absl::StatusOr<std::string> CppLiteral(const std::string& argument, const v1::Va
   return absl::InternalError("unknown kind of value");
 }
 
-std::string CppDataType(v1::DataType type) {
-  static const auto* const names = new std::map<v1::DataType, std::string>{{v1::FLOAT32, "kFloat32"},
-                                                                           {v1::FLOAT64, "kFloat64"},
-                                                                           {v1::FLOAT16, "kFloat16"},
-                                                                           {v1::BFLOAT16, "kBFloat16"},
-                                                                           {v1::INT8, "kInt8"},
-                                                                           {v1::UINT8, "kUInt8"},
-                                                                           {v1::INT16, "kInt16"},
-                                                                           {v1::INT32, "kInt32"},
-                                                                           {v1::INT64, "kInt64"},
-                                                                           {v1::BOOL, "kBool"},
-                                                                           {v1::COMPLEX64, "kComplexFloat"},
-                                                                           {v1::COMPLEX128, "kComplexDouble"}};
+std::string CppDataType(v1::Tensor::DataType type) {
+  static const auto* const names =
+      new std::map<v1::Tensor::DataType, std::string>{{v1::Tensor::FLOAT32, "kFloat32"},
+                                                      {v1::Tensor::FLOAT64, "kFloat64"},
+                                                      {v1::Tensor::FLOAT16, "kFloat16"},
+                                                      {v1::Tensor::BFLOAT16, "kBFloat16"},
+                                                      {v1::Tensor::INT8, "kInt8"},
+                                                      {v1::Tensor::UINT8, "kUInt8"},
+                                                      {v1::Tensor::INT16, "kInt16"},
+                                                      {v1::Tensor::INT32, "kInt32"},
+                                                      {v1::Tensor::INT64, "kInt64"},
+                                                      {v1::Tensor::BOOL, "kBool"},
+                                                      {v1::Tensor::COMPLEX64, "kComplexFloat"},
+                                                      {v1::Tensor::COMPLEX128, "kComplexDouble"}};
   const auto found = names->find(type);
   return absl::StrCat("torch::", found == names->end() ? "kFloat32" : found->second);
 }
 
 std::string CppType(const v1::ValueType& type) {
   switch (type.kind()) {
-    case v1::INT:
+    case v1::ValueType::INT:
       return "int64_t";
-    case v1::FLOAT:
+    case v1::ValueType::FLOAT:
       return "double";
-    case v1::BOOLEAN:
+    case v1::ValueType::BOOLEAN:
       return "bool";
-    case v1::STRING:
+    case v1::ValueType::STRING:
       return "std::string";
-    case v1::LIST:
+    case v1::ValueType::LIST:
       return absl::StrCat("std::vector<", type.elements_size() > 0 ? CppType(type.elements(0)) : "torch::Tensor", ">");
-    case v1::TUPLE:
+    case v1::ValueType::TUPLE:
       return absl::StrCat(
           "std::tuple<",
           absl::StrJoin(type.elements(), ", ",
@@ -215,7 +216,7 @@ absl::StatusOr<std::string> CppForward::Expression(const v1::Node& node, const s
   }
   if (built_in == graph::BuiltIn::kAssert) {
     std::string condition = inputs.empty() ? "false" : inputs[0].expression;
-    if (!inputs.empty() && inputs[0].kind == v1::TENSOR) condition += ".item<bool>()";
+    if (!inputs.empty() && inputs[0].kind == v1::ValueType::TENSOR) condition += ".item<bool>()";
     const std::string text = MessageOf(node);
     return absl::StrCat("TORCH_CHECK(", condition, text.empty() ? "" : ", ", text.empty() ? "" : StringLiteral(text),
                         ")");
@@ -266,7 +267,7 @@ absl::StatusOr<std::string> CppForward::Primitive(const v1::Node& node, const st
   if (node.op().type() == "prim::TupleConstruct") return absl::StrCat("std::make_tuple(", joined, ")");
   if (node.op().type() != "prim::ListConstruct") return joined;
   v1::ValueType type;
-  type.set_kind(elements.empty() ? v1::INT : elements[0].kind);
+  type.set_kind(elements.empty() ? v1::ValueType::INT : elements[0].kind);
   return absl::StrCat("std::vector<", CppType(type), ">{", joined, "}");
 }
 
@@ -285,7 +286,8 @@ absl::StatusOr<std::string> CppForward::CallModule(const v1::Node& node, const s
   if (IsType(node, {"LSTM", "LSTMCell"}) && arguments.size() == 3) {
     arguments = {arguments[0], absl::StrCat("std::make_tuple(", arguments[1], ", ", arguments[2], ")")};
   }
-  if (node.has_opaque() && (inputs.size() != 1 || inputs[0].kind != v1::TENSOR || NumOutputs(model_, node) > 1)) {
+  if (node.has_opaque() &&
+      (inputs.size() != 1 || inputs[0].kind != v1::ValueType::TENSOR || NumOutputs(model_, node) > 1)) {
     return absl::StrCat(member, "->run({", absl::StrJoin(arguments, ", "), "})",
                         NumOutputs(model_, node) > 1 ? "" : ".toTensor()");
   }
@@ -303,11 +305,11 @@ void CppForward::Assign(const v1::Node& node, const std::vector<Target>& targets
                         Lines* lines) {
   const auto assign = [&](const Target& target, size_t slot, const std::string& value) {
     const int index = static_cast<int>(slot);
-    const bool known = index < node.outputs_size() && node.outputs(index).kind() != v1::TYPE_KIND_UNSPECIFIED;
+    const bool known = index < node.outputs_size() && node.outputs(index).kind() != v1::ValueType::KIND_UNSPECIFIED;
     std::string type;
     // LibTorch returns lists and numbers in types of its own.
     if (target.fresh) {
-      const bool tensor = known ? node.outputs(index).kind() == v1::TENSOR : OwnsModule(node);
+      const bool tensor = known ? node.outputs(index).kind() == v1::ValueType::TENSOR : OwnsModule(node);
       type = tensor ? "torch::Tensor " : "auto ";
     }
     lines->push_back(absl::StrCat(type, target.name, " = ", value, ";"));
@@ -356,7 +358,7 @@ void CppForward::Return(const std::vector<Input>& values, Lines* lines) {
   bool tensors = true;
   std::vector<std::string> expressions;
   for (const Input& value : values) {
-    tensors = tensors && value.kind == v1::TENSOR;
+    tensors = tensors && value.kind == v1::ValueType::TENSOR;
     expressions.push_back(value.expression);
   }
   const std::string joined = absl::StrJoin(expressions, ", ");

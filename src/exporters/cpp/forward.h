@@ -17,7 +17,7 @@ namespace lanista::exporters {
 absl::StatusOr<std::string> CppLiteral(const std::string& argument, const v1::Value& value);
 
 // "torch::kFloat32".
-std::string CppDataType(v1::DataType type);
+std::string CppDataType(v1::Tensor::DataType type);
 
 // The declared type of a variable with this type; torch::Tensor if the type is unknown.
 std::string CppType(const v1::ValueType& type);

@@ -70,7 +70,7 @@ absl::StatusOr<std::string> CppOperatorCall(const SourceModel& model, const v1::
     std::string expression;
     if (const auto found = values.find(arguments[i].name); found != values.end()) {
       expression = found->second[0].expression;
-      if (arguments[i].is_list && (found->second.size() > 1 || found->second[0].kind != v1::LIST)) {
+      if (arguments[i].is_list && (found->second.size() > 1 || found->second[0].kind != v1::ValueType::LIST)) {
         expression = absl::StrCat(
             "std::vector<", ElementType(arguments[i].element), ">{",
             absl::StrJoin(found->second, ", ",
@@ -92,19 +92,19 @@ absl::StatusOr<std::string> CppOperatorCall(const SourceModel& model, const v1::
 
 std::string FromIValue(const std::string& value, const v1::ValueType& type) {
   switch (type.kind()) {
-    case v1::TENSOR:
+    case v1::ValueType::TENSOR:
       return value + ".toTensor()";
-    case v1::INT:
+    case v1::ValueType::INT:
       return value + ".toInt()";
-    case v1::FLOAT:
+    case v1::ValueType::FLOAT:
       return value + ".toDouble()";
-    case v1::BOOLEAN:
+    case v1::ValueType::BOOLEAN:
       return value + ".toBool()";
-    case v1::LIST: {
-      const v1::TypeKind element = type.elements_size() > 0 ? type.elements(0).kind() : v1::TENSOR;
-      if (element == v1::TENSOR) return value + ".toTensorVector()";
-      if (element == v1::INT) return value + ".toIntVector()";
-      if (element == v1::FLOAT) return value + ".toDoubleVector()";
+    case v1::ValueType::LIST: {
+      const v1::ValueType::Kind element = type.elements_size() > 0 ? type.elements(0).kind() : v1::ValueType::TENSOR;
+      if (element == v1::ValueType::TENSOR) return value + ".toTensorVector()";
+      if (element == v1::ValueType::INT) return value + ".toIntVector()";
+      if (element == v1::ValueType::FLOAT) return value + ".toDoubleVector()";
       return value;
     }
     default:

@@ -45,14 +45,14 @@ struct SetAttribute {
 
 }  // namespace
 
-int OnnxDataType(v1::DataType type) {
-  static const auto* const types = new std::map<v1::DataType, int>{
-      {v1::FLOAT32, onnx::TensorProto::FLOAT},       {v1::FLOAT64, onnx::TensorProto::DOUBLE},
-      {v1::FLOAT16, onnx::TensorProto::FLOAT16},     {v1::BFLOAT16, onnx::TensorProto::BFLOAT16},
-      {v1::INT8, onnx::TensorProto::INT8},           {v1::UINT8, onnx::TensorProto::UINT8},
-      {v1::INT16, onnx::TensorProto::INT16},         {v1::INT32, onnx::TensorProto::INT32},
-      {v1::INT64, onnx::TensorProto::INT64},         {v1::BOOL, onnx::TensorProto::BOOL},
-      {v1::COMPLEX64, onnx::TensorProto::COMPLEX64}, {v1::COMPLEX128, onnx::TensorProto::COMPLEX128}};
+int OnnxDataType(v1::Tensor::DataType type) {
+  static const auto* const types = new std::map<v1::Tensor::DataType, int>{
+      {v1::Tensor::FLOAT32, onnx::TensorProto::FLOAT},       {v1::Tensor::FLOAT64, onnx::TensorProto::DOUBLE},
+      {v1::Tensor::FLOAT16, onnx::TensorProto::FLOAT16},     {v1::Tensor::BFLOAT16, onnx::TensorProto::BFLOAT16},
+      {v1::Tensor::INT8, onnx::TensorProto::INT8},           {v1::Tensor::UINT8, onnx::TensorProto::UINT8},
+      {v1::Tensor::INT16, onnx::TensorProto::INT16},         {v1::Tensor::INT32, onnx::TensorProto::INT32},
+      {v1::Tensor::INT64, onnx::TensorProto::INT64},         {v1::Tensor::BOOL, onnx::TensorProto::BOOL},
+      {v1::Tensor::COMPLEX64, onnx::TensorProto::COMPLEX64}, {v1::Tensor::COMPLEX128, onnx::TensorProto::COMPLEX128}};
   const auto found = types->find(type);
   return found == types->end() ? static_cast<int>(onnx::TensorProto::UNDEFINED) : found->second;
 }
@@ -60,9 +60,9 @@ int OnnxDataType(v1::DataType type) {
 void SetOnnxType(const std::string& name, const v1::ValueType& type, onnx::ValueInfoProto* info) {
   info->set_name(name);
   auto* const tensor = info->mutable_type()->mutable_tensor_type();
-  const v1::DataType data_type = type.kind() == v1::INT ? v1::INT64 : type.data_type();
+  const v1::Tensor::DataType data_type = type.kind() == v1::ValueType::INT ? v1::Tensor::INT64 : type.data_type();
   if (const int number = OnnxDataType(data_type); number != 0) tensor->set_elem_type(number);
-  if (type.kind() == v1::INT || type.kind() == v1::FLOAT) tensor->mutable_shape();
+  if (type.kind() == v1::ValueType::INT || type.kind() == v1::ValueType::FLOAT) tensor->mutable_shape();
   if (!type.has_shape()) return;
   auto* const shape = tensor->mutable_shape();
   for (int i = 0; i < type.shape().dims_size(); ++i) {

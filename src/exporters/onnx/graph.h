@@ -20,7 +20,7 @@
 namespace lanista::exporters {
 
 // The ONNX number of a data type; 0 (UNDEFINED) if ONNX has none.
-int OnnxDataType(v1::DataType type);
+int OnnxDataType(v1::Tensor::DataType type);
 
 // Sets name and type of `info`. An unknown (-1) first dimension is named "N", other unknown ones get names of their
 // own.

@@ -133,7 +133,7 @@ class Builder {
     }
     if (IsConstant(node)) {
       LANISTA_ASSIGN_OR_RETURN(Value value, WriteConstant(ConstantOf(node)));
-      if (known.kind() != value.type.kind() && known.kind() != v1::TYPE_KIND_UNSPECIFIED) value.type = known;
+      if (known.kind() != value.type.kind() && known.kind() != v1::ValueType::KIND_UNSPECIFIED) value.type = known;
       return std::vector<Value>{value};
     }
     const graph::OpSchema* const schema = model_.find_op(type);
@@ -146,7 +146,7 @@ class Builder {
     }
     LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> names, schema->ToOnnx(call, *onnx_));
     std::vector<Value> outputs;
-    if (types.size() == 1 && types[0].kind() == v1::LIST) {
+    if (types.size() == 1 && types[0].kind() == v1::ValueType::LIST) {
       Value list;
       list.is_list = true;
       list.type = types[0];
@@ -238,18 +238,18 @@ absl::StatusOr<std::vector<v1::ValueType>> InputTypes(const SourceModel& model, 
   int64_t batch = -1;
   for (const v1::Port& port : graph.inputs()) {
     v1::ValueType type = port.type();
-    if ((type.kind() != v1::TENSOR && type.kind() != v1::TYPE_KIND_UNSPECIFIED) || !type.has_shape()) {
+    if ((type.kind() != v1::ValueType::TENSOR && type.kind() != v1::ValueType::KIND_UNSPECIFIED) || !type.has_shape()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the shape of input '", port.name(), "' is not known (", graph::TypeToText(type),
                        "): ONNX needs it; give input_shape with the model: `input_shape { dims: [-1, 3, 32, 32] }`, or "
                        "--input-shape=-1,3,32,32 on the command line"));
     }
-    type.set_kind(v1::TENSOR);
+    type.set_kind(v1::ValueType::TENSOR);
     // With input_shape, the importer assumes floating-point inputs.
     if (IndexFinder(model.graph).IsIndex(graph, port.name())) {
-      if (type.data_type() != v1::INT32) type.set_data_type(v1::INT64);
-    } else if (type.data_type() == v1::DATA_TYPE_UNSPECIFIED) {
-      type.set_data_type(v1::FLOAT32);
+      if (type.data_type() != v1::Tensor::INT32) type.set_data_type(v1::Tensor::INT64);
+    } else if (type.data_type() == v1::Tensor::DATA_TYPE_UNSPECIFIED) {
+      type.set_data_type(v1::Tensor::FLOAT32);
     }
     if (type.shape().dims_size() > 0) {
       if (types.empty()) batch = type.shape().dims(0);

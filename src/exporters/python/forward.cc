@@ -136,11 +136,12 @@ absl::StatusOr<std::string> PythonLiteral(const std::string& argument, const v1:
   return absl::InternalError("unknown kind of value");
 }
 
-std::string PythonDataType(v1::DataType type) {
-  static const auto* const names = new std::map<v1::DataType, std::string>{
-      {v1::FLOAT32, "float32"}, {v1::FLOAT64, "float64"}, {v1::FLOAT16, "float16"},     {v1::BFLOAT16, "bfloat16"},
-      {v1::INT8, "int8"},       {v1::UINT8, "uint8"},     {v1::INT16, "int16"},         {v1::INT32, "int32"},
-      {v1::INT64, "int64"},     {v1::BOOL, "bool"},       {v1::COMPLEX64, "complex64"}, {v1::COMPLEX128, "complex128"}};
+std::string PythonDataType(v1::Tensor::DataType type) {
+  static const auto* const names = new std::map<v1::Tensor::DataType, std::string>{
+      {v1::Tensor::FLOAT32, "float32"},   {v1::Tensor::FLOAT64, "float64"},     {v1::Tensor::FLOAT16, "float16"},
+      {v1::Tensor::BFLOAT16, "bfloat16"}, {v1::Tensor::INT8, "int8"},           {v1::Tensor::UINT8, "uint8"},
+      {v1::Tensor::INT16, "int16"},       {v1::Tensor::INT32, "int32"},         {v1::Tensor::INT64, "int64"},
+      {v1::Tensor::BOOL, "bool"},         {v1::Tensor::COMPLEX64, "complex64"}, {v1::Tensor::COMPLEX128, "complex128"}};
   const auto found = names->find(type);
   return absl::StrCat("torch.", found == names->end() ? "float32" : found->second);
 }

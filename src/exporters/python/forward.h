@@ -17,7 +17,7 @@ namespace lanista::exporters {
 absl::StatusOr<std::string> PythonLiteral(const std::string& argument, const v1::Value& value);
 
 // "torch.float32".
-std::string PythonDataType(v1::DataType type);
+std::string PythonDataType(v1::Tensor::DataType type);
 
 // Shape as a tuple: "(3, 4)", "(3,)".
 std::string PythonTuple(const std::vector<int64_t>& dims);

@@ -161,7 +161,7 @@ class ClassWriter {
     }
     const TensorInfo& info = found->second;
     std::string value = absl::StrCat("torch.zeros(", info.dims.empty() ? "()" : PythonTuple(info.dims));
-    if (info.data_type != v1::FLOAT32) absl::StrAppend(&value, ", dtype=", PythonDataType(info.data_type));
+    if (info.data_type != v1::Tensor::FLOAT32) absl::StrAppend(&value, ", dtype=", PythonDataType(info.data_type));
     value += ")";
     if (info.buffer) {
       current->constructor.push_back(absl::StrCat(owner, ".register_buffer(", quoted, ", ", value, ")"));

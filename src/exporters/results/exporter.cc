@@ -1,9 +1,10 @@
 #include "src/exporters/results/exporter.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@
 #include "src/base/named_things.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
+#include "src/base/unique_fd.h"
 #include "src/exporters/common/replaceable.h"
 #include "src/storage/state_dir.h"
 
@@ -36,19 +38,6 @@ const std::set<std::string>& GraphFormats() {
   return *formats;
 }
 
-absl::Status CopyFile(const std::string& from, const std::string& to) {
-  std::ifstream source(from, std::ios::binary);
-  if (!source) return ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
-  OutputFiles files({from});
-  LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, files.Add(to));
-  std::vector<char> buffer(1 << 20);
-  while (source.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || source.gcount() > 0) {
-    file->Write(buffer.data(), static_cast<size_t>(source.gcount()));
-  }
-  if (source.bad()) return ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
-  return files.Commit().status();
-}
-
 // The weights files of the models' successful attempts, as far as they still exist.
 absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& experiment) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, experiment.Attempts());
@@ -56,7 +45,7 @@ absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& exp
   for (const AttemptRecord& attempt : attempts) ++members[attempt.trial];
   std::map<int, std::string> files;
   for (const AttemptRecord& attempt : attempts) {
-    if (attempt.end.outcome() != v1::SUCCEEDED) continue;
+    if (attempt.end.outcome() != v1::ModelEnded::SUCCEEDED) continue;
     const std::string folder = TrialOutputFolder(attempt.trial, attempt.model, members.at(attempt.trial) > 1);
     const std::string file = absl::StrCat(experiment.folder(), "/", folder, "/weights.pt");
     if (std::filesystem::exists(file)) files[attempt.model] = file;
@@ -97,7 +86,10 @@ Exporter WeightsExporter(WeightsOf weights) {
                                         const std::string& path_stem) -> absl::StatusOr<std::vector<std::string>> {
     LANISTA_RETURN_IF_ERROR(exporters::CheckReplaceable("weights", path_stem));
     const std::string path = path_stem + ".weights.pt";
-    LANISTA_RETURN_IF_ERROR(CopyFile(weights.at(model.model), path));
+    const std::string& from = weights.at(model.model);
+    const UniqueFd file(open(from.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
+    LANISTA_RETURN_IF_ERROR(CopyFile(file.get(), from, path));
     return std::vector<std::string>{path};
   };
 }

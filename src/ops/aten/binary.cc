@@ -17,12 +17,14 @@ enum class Result {
 };
 
 // The broadcast shape of these arguments; numbers have no shape.
-absl::StatusOr<Types> InferShape(const OpCall& call, const Names& names, v1::DataType data_type) {
+absl::StatusOr<Types> InferShape(const OpCall& call, const Names& names, v1::Tensor::DataType data_type) {
   const AtenArguments a(call);
   Dims result;
   for (const std::string& name : names) {
     const v1::ValueType type = a.Type(name);
-    if (type.kind() == v1::INT || type.kind() == v1::FLOAT || type.kind() == v1::BOOLEAN) continue;
+    if (type.kind() == v1::ValueType::INT || type.kind() == v1::ValueType::FLOAT ||
+        type.kind() == v1::ValueType::BOOLEAN)
+      continue;
     const auto dims = graph::DimsOf(type);
     if (!dims.has_value()) return Types{graph::TensorType(data_type)};
     const auto both = ops::Broadcast(result, *dims);
@@ -39,10 +41,10 @@ InferFunction InferBoth(const std::string& other, Result result) {
   return [=](const OpCall& call) -> absl::StatusOr<Types> {
     const AtenArguments a(call);
     const v1::ValueType first = a.Type("self");
-    v1::DataType type = result == Result::kBool    ? v1::BOOL
-                        : result == Result::kFirst ? first.data_type()
-                                                   : Promote(first, a.Type(other));
-    if (result == Result::kFloat && (IsInteger(type) || type == v1::BOOL)) type = v1::FLOAT32;
+    v1::Tensor::DataType type = result == Result::kBool    ? v1::Tensor::BOOL
+                                : result == Result::kFirst ? first.data_type()
+                                                           : Promote(first, a.Type(other));
+    if (result == Result::kFloat && (IsInteger(type) || type == v1::Tensor::BOOL)) type = v1::Tensor::FLOAT32;
     LANISTA_ASSIGN_OR_RETURN(const Types types, InferShape(call, {"self", other}, type));
     if (result != Result::kFirst) return types;
     // The first tensor cannot change its shape.
@@ -51,23 +53,23 @@ InferFunction InferBoth(const std::string& other, Result result) {
       return absl::InvalidArgumentError(absl::StrCat("cannot combine ", graph::TypeToText(first), " with ",
                                                      graph::TypeToText(a.Type(other)), " in place"));
     }
-    return Types{first.kind() == v1::TENSOR ? first : graph::TensorType()};
+    return Types{first.kind() == v1::ValueType::TENSOR ? first : graph::TensorType()};
   };
 }
 
 // An argument as a tensor of `type`.
-absl::StatusOr<std::string> Operand(const OpCall& call, const std::string& name, v1::DataType type,
+absl::StatusOr<std::string> Operand(const OpCall& call, const std::string& name, v1::Tensor::DataType type,
                                     OnnxWriter& writer) {
   const AtenArguments a(call);
   const int edge = a.Edge(name);
   if (edge >= 0) {
     const v1::ValueType& from = call.inputs[static_cast<size_t>(edge)];
-    const v1::DataType data_type = from.kind() == v1::INT     ? v1::INT64
-                                   : from.kind() == v1::FLOAT ? v1::FLOAT32
-                                                              : from.data_type();
+    const v1::Tensor::DataType data_type = from.kind() == v1::ValueType::INT     ? v1::Tensor::INT64
+                                           : from.kind() == v1::ValueType::FLOAT ? v1::Tensor::FLOAT32
+                                                                                 : from.data_type();
     const std::string value = writer.Input(edge);
     if (type == data_type) return value;
-    if (type == v1::DATA_TYPE_UNSPECIFIED || data_type == v1::DATA_TYPE_UNSPECIFIED) {
+    if (type == v1::Tensor::DATA_TYPE_UNSPECIFIED || data_type == v1::Tensor::DATA_TYPE_UNSPECIFIED) {
       return absl::FailedPreconditionError("ONNX needs to know the element types here: give input_shape");
     }
     return OnnxCast(writer, value, type);
@@ -78,7 +80,7 @@ absl::StatusOr<std::string> Operand(const OpCall& call, const std::string& name,
 }
 
 // The dtype to which both operands are cast.
-v1::DataType CommonDataType(const OpCall& call, const std::string& other) {
+v1::Tensor::DataType CommonDataType(const OpCall& call, const std::string& other) {
   const AtenArguments a(call);
   return Promote(a.Type("self"), a.Type(other));
 }
@@ -86,8 +88,8 @@ v1::DataType CommonDataType(const OpCall& call, const std::string& other) {
 // `reversed`: other - self. `alpha`: a factor applied to `other`.
 OnnxFunction BinaryToOnnx(const std::string& onnx, const std::string& other, Result result, bool reversed = false) {
   return [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-    v1::DataType type = CommonDataType(call, other);
-    if (result == Result::kFloat && (IsInteger(type) || type == v1::BOOL)) type = v1::FLOAT32;
+    v1::Tensor::DataType type = CommonDataType(call, other);
+    if (result == Result::kFloat && (IsInteger(type) || type == v1::Tensor::BOOL)) type = v1::Tensor::FLOAT32;
     if (result == Result::kFirst && type != call.inputs[0].data_type()) {
       return absl::UnimplementedError("an operator in place that changes types is not written as ONNX");
     }
@@ -96,7 +98,7 @@ OnnxFunction BinaryToOnnx(const std::string& onnx, const std::string& other, Res
     const AtenArguments a(call);
     if (call.attributes.IsSet("alpha") || a.Edge("alpha") >= 0) {
       const auto alpha = a.Number("alpha");
-      if (!alpha.has_value() || type != v1::FLOAT32) {
+      if (!alpha.has_value() || type != v1::Tensor::FLOAT32) {
         return absl::UnimplementedError("this factor `alpha` is not written as ONNX");
       }
       y = writer.Node("Mul", {y, OnnxScalar(writer, *alpha)})[0];
@@ -132,8 +134,8 @@ AtenSpec Power(const std::string& overload) {
 AtenSpec Logical(const std::string& type, const std::string& onnx) {
   return Function(type, "self, other", InferBoth("other", Result::kBool),
                   [onnx](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-                    LANISTA_ASSIGN_OR_RETURN(const std::string x, Operand(call, "self", v1::BOOL, writer));
-                    LANISTA_ASSIGN_OR_RETURN(const std::string y, Operand(call, "other", v1::BOOL, writer));
+                    LANISTA_ASSIGN_OR_RETURN(const std::string x, Operand(call, "self", v1::Tensor::BOOL, writer));
+                    LANISTA_ASSIGN_OR_RETURN(const std::string y, Operand(call, "other", v1::Tensor::BOOL, writer));
                     return writer.Node(onnx, {x, y});
                   });
 }
@@ -143,12 +145,13 @@ AtenSpec Where(const std::string& overload) {
     const AtenArguments a(call);
     const v1::ValueType x = a.Type("self"), y = a.Type("other");
     // Releases of LibTorch differ in how they promote a number here.
-    const bool tensors = x.kind() == v1::TENSOR && y.kind() == v1::TENSOR;
-    return InferShape(call, {"condition", "self", "other"}, tensors ? Promote(x, y) : v1::DATA_TYPE_UNSPECIFIED);
+    const bool tensors = x.kind() == v1::ValueType::TENSOR && y.kind() == v1::ValueType::TENSOR;
+    return InferShape(call, {"condition", "self", "other"},
+                      tensors ? Promote(x, y) : v1::Tensor::DATA_TYPE_UNSPECIFIED);
   });
   spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-    const v1::DataType type = CommonDataType(call, "other");
-    LANISTA_ASSIGN_OR_RETURN(const std::string condition, Operand(call, "condition", v1::BOOL, writer));
+    const v1::Tensor::DataType type = CommonDataType(call, "other");
+    LANISTA_ASSIGN_OR_RETURN(const std::string condition, Operand(call, "condition", v1::Tensor::BOOL, writer));
     LANISTA_ASSIGN_OR_RETURN(const std::string x, Operand(call, "self", type, writer));
     LANISTA_ASSIGN_OR_RETURN(const std::string y, Operand(call, "other", type, writer));
     return writer.Node("Where", {condition, x, y});
@@ -161,11 +164,11 @@ AtenSpec MaskedFill(const std::string& type) {
   AtenSpec spec = Method(type, "self, mask, value", [in_place](const OpCall& call) -> absl::StatusOr<Types> {
     const v1::ValueType self = AtenArguments(call).Type("self");
     LANISTA_ASSIGN_OR_RETURN(const Types types, InferShape(call, {"self", "mask"}, self.data_type()));
-    return in_place && self.kind() == v1::TENSOR ? Types{self} : types;
+    return in_place && self.kind() == v1::ValueType::TENSOR ? Types{self} : types;
   });
   spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-    const v1::DataType type = AtenArguments(call).Type("self").data_type();
-    LANISTA_ASSIGN_OR_RETURN(const std::string mask, Operand(call, "mask", v1::BOOL, writer));
+    const v1::Tensor::DataType type = AtenArguments(call).Type("self").data_type();
+    LANISTA_ASSIGN_OR_RETURN(const std::string mask, Operand(call, "mask", v1::Tensor::BOOL, writer));
     LANISTA_ASSIGN_OR_RETURN(const std::string value, Operand(call, "value", type, writer));
     LANISTA_ASSIGN_OR_RETURN(const std::string x, Operand(call, "self", type, writer));
     return writer.Node("Where", {mask, value, x});

@@ -14,7 +14,7 @@ namespace {
 constexpr char kOptions[] = ", *, dtype=None, layout=None, device=None, pin_memory=None";
 
 // The type of a tensor whose shape is the list `size`.
-absl::StatusOr<Types> FromSize(const OpCall& call, v1::DataType type) {
+absl::StatusOr<Types> FromSize(const OpCall& call, v1::Tensor::DataType type) {
   const auto entries = AtenArguments(call).List("size");
   if (!entries.has_value()) return Types{graph::TensorType(type)};
   Dims dims;
@@ -30,8 +30,8 @@ absl::StatusOr<Names> Fill(const OpCall& call, OnnxWriter& writer, double value,
                            std::optional<int64_t> integer = std::nullopt) {
   const auto dims = call.outputs.empty() ? std::nullopt : graph::DimsOf(call.outputs[0]);
   if (!dims.has_value() || dims->empty()) return OnnxNeeds("the rank");
-  const v1::DataType type = call.outputs[0].data_type();
-  if (type == v1::DATA_TYPE_UNSPECIFIED) return OnnxNeeds("the element type");
+  const v1::Tensor::DataType type = call.outputs[0].data_type();
+  if (type == v1::Tensor::DATA_TYPE_UNSPECIFIED) return OnnxNeeds("the element type");
   const AtenArguments a(call);
   const auto entries = a.List("size");
   const std::vector<int> edges = a.Edges("size");
@@ -59,7 +59,7 @@ OnnxFunction Filled(std::optional<double> value) {
 AtenSpec New(const std::string& type, std::optional<double> value) {
   AtenSpec spec = Move(Function(
       type, std::string("size") + kOptions + (type == "empty.memory_format" ? ", memory_format=None" : ""),
-      [](const OpCall& call) { return FromSize(call, AtenArguments(call).DataType("dtype", v1::FLOAT32)); },
+      [](const OpCall& call) { return FromSize(call, AtenArguments(call).DataType("dtype", v1::Tensor::FLOAT32)); },
       Filled(value)));
   // C++ takes the options as one argument.
   spec.python_function = "torch." + std::exchange(spec.function, "");
@@ -73,8 +73,10 @@ AtenSpec Full() {
   spec.arguments = std::string("size, fill_value") + kOptions;
   spec.infer = [](const OpCall& call) {
     const AtenArguments a(call);
-    const v1::TypeKind kind = a.Type("fill_value").kind();
-    const v1::DataType type = kind == v1::FLOAT ? v1::FLOAT32 : kind == v1::INT ? v1::INT64 : v1::DATA_TYPE_UNSPECIFIED;
+    const v1::ValueType::Kind kind = a.Type("fill_value").kind();
+    const v1::Tensor::DataType type = kind == v1::ValueType::FLOAT ? v1::Tensor::FLOAT32
+                                      : kind == v1::ValueType::INT ? v1::Tensor::INT64
+                                                                   : v1::Tensor::DATA_TYPE_UNSPECIFIED;
     return FromSize(call, a.DataType("dtype", type));
   };
   spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
@@ -106,7 +108,7 @@ AtenSpec Like(const std::string& type, std::optional<double> value) {
                                 [](const OpCall& call) -> absl::StatusOr<Types> {
                                   const AtenArguments a(call);
                                   v1::ValueType result = a.Type("self");
-                                  if (result.kind() != v1::TENSOR) result = graph::TensorType();
+                                  if (result.kind() != v1::ValueType::TENSOR) result = graph::TensorType();
                                   result.set_data_type(a.DataType("dtype", result.data_type()));
                                   return Types{result};
                                 }));
@@ -114,12 +116,12 @@ AtenSpec Like(const std::string& type, std::optional<double> value) {
   spec.stateful = !value.has_value();
   if (!value.has_value()) return spec;
   spec.onnx = [value](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-    if (call.outputs.empty() || call.outputs[0].data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    if (call.outputs.empty() || call.outputs[0].data_type() == v1::Tensor::DATA_TYPE_UNSPECIFIED) {
       return OnnxNeeds("the element type");
     }
-    const v1::DataType type = call.outputs[0].data_type();
+    const v1::Tensor::DataType type = call.outputs[0].data_type();
     const std::string one = OnnxScalar(writer, *value);
-    return writer.Node("Expand", {type == v1::FLOAT32 ? one : OnnxCast(writer, one, type),
+    return writer.Node("Expand", {type == v1::Tensor::FLOAT32 ? one : OnnxCast(writer, one, type),
                                   writer.Node("Shape", {writer.Input(0)})[0]});
   };
   return spec;
@@ -130,19 +132,20 @@ std::string OnnxInteger(const OpCall& call, const std::string& name, int64_t oth
   const AtenArguments a(call);
   if (!call.attributes.Has(name) && a.Edge(name) < 0) return writer.Constant(Dims{otherwise}, {});
   if (const auto value = a.Int(name)) return writer.Constant(Dims{*value}, {});
-  return a.Edge(name) >= 0 && a.Type(name).kind() == v1::INT ? writer.Input(a.Edge(name)) : "";
+  return a.Edge(name) >= 0 && a.Type(name).kind() == v1::ValueType::INT ? writer.Input(a.Edge(name)) : "";
 }
 
 absl::StatusOr<Names> ArangeToOnnx(const OpCall& call, OnnxWriter& writer) {
-  const v1::DataType type = call.outputs.empty() ? v1::DATA_TYPE_UNSPECIFIED : call.outputs[0].data_type();
-  if (type == v1::DATA_TYPE_UNSPECIFIED) return OnnxNeeds("the element type");
+  const v1::Tensor::DataType type =
+      call.outputs.empty() ? v1::Tensor::DATA_TYPE_UNSPECIFIED : call.outputs[0].data_type();
+  if (type == v1::Tensor::DATA_TYPE_UNSPECIFIED) return OnnxNeeds("the element type");
   const std::string start = OnnxInteger(call, "start", 0, writer), end = OnnxInteger(call, "end", 0, writer),
                     step = OnnxInteger(call, "step", 1, writer);
   if (start.empty() || end.empty() || step.empty()) {
     return absl::UnimplementedError("a range of numbers that are no integers is not written as ONNX");
   }
   const Names range = writer.Node("Range", {start, end, step});
-  return type == v1::INT64 ? range : Names{OnnxCast(writer, range[0], type)};
+  return type == v1::Tensor::INT64 ? range : Names{OnnxCast(writer, range[0], type)};
 }
 
 // Evenly spaced numbers.
@@ -156,9 +159,10 @@ AtenSpec Arange(const std::string& overload, const std::string& arguments) {
         bool integers = true;
         for (const char* const name : {"start", "end", "step"}) {
           const bool given = call.attributes.Has(name) || a.Edge(name) >= 0;
-          integers = integers && (!given || a.Type(name).kind() == v1::INT);
+          integers = integers && (!given || a.Type(name).kind() == v1::ValueType::INT);
         }
-        const v1::DataType type = a.DataType("dtype", integers ? v1::INT64 : v1::DATA_TYPE_UNSPECIFIED);
+        const v1::Tensor::DataType type =
+            a.DataType("dtype", integers ? v1::Tensor::INT64 : v1::Tensor::DATA_TYPE_UNSPECIFIED);
         const auto start = begins ? a.Int("start") : std::make_optional<int64_t>(0);
         const auto step = steps ? a.Int("step") : std::make_optional<int64_t>(1);
         const auto end = a.Int("end");
@@ -208,11 +212,11 @@ const v1::Value* ConstantArgument(const OpCall& call, const std::string& name) {
   return nullptr;
 }
 
-v1::DataType DataTypeOf(v1::TypeKind kind) {
-  return kind == v1::FLOAT     ? v1::FLOAT32
-         : kind == v1::INT     ? v1::INT64
-         : kind == v1::BOOLEAN ? v1::BOOL
-                               : v1::DATA_TYPE_UNSPECIFIED;
+v1::Tensor::DataType DataTypeOf(v1::ValueType::Kind kind) {
+  return kind == v1::ValueType::FLOAT     ? v1::Tensor::FLOAT32
+         : kind == v1::ValueType::INT     ? v1::Tensor::INT64
+         : kind == v1::ValueType::BOOLEAN ? v1::Tensor::BOOL
+                                          : v1::Tensor::DATA_TYPE_UNSPECIFIED;
 }
 
 // `data`: the name of the argument that holds the numbers.
@@ -222,26 +226,28 @@ absl::StatusOr<Types> InferLiteral(const OpCall& call, const std::string& data) 
     Dims dims;
     std::vector<const v1::Value*> numbers;
     if (!Unpack(*constant, 0, &dims, &numbers)) return absl::InvalidArgumentError("these numbers make no tensor");
-    const v1::DataType type = numbers.empty() ? v1::FLOAT32 : DataTypeOf(graph::TypeOfValue(*numbers[0]).kind());
+    const v1::Tensor::DataType type =
+        numbers.empty() ? v1::Tensor::FLOAT32 : DataTypeOf(graph::TypeOfValue(*numbers[0]).kind());
     return Types{graph::TensorType(a.DataType("dtype", type), dims)};
   }
   const v1::ValueType type = a.Type(data);
-  if (type.kind() != v1::LIST && a.Edges(data).size() < 2) {
-    const v1::DataType element = a.DataType("dtype", DataTypeOf(type.kind()));
-    return Types{type.kind() == v1::TYPE_KIND_UNSPECIFIED ? graph::TensorType(element)
-                                                          : graph::TensorType(element, Dims{})};
+  if (type.kind() != v1::ValueType::LIST && a.Edges(data).size() < 2) {
+    const v1::Tensor::DataType element = a.DataType("dtype", DataTypeOf(type.kind()));
+    return Types{type.kind() == v1::ValueType::KIND_UNSPECIFIED ? graph::TensorType(element)
+                                                                : graph::TensorType(element, Dims{})};
   }
   const auto items = a.List(data);
-  if (!items.has_value() || items->empty() || (*items)[0].kind() == v1::LIST) {
-    return Types{graph::TensorType(a.DataType("dtype", v1::DATA_TYPE_UNSPECIFIED))};
+  if (!items.has_value() || items->empty() || (*items)[0].kind() == v1::ValueType::LIST) {
+    return Types{graph::TensorType(a.DataType("dtype", v1::Tensor::DATA_TYPE_UNSPECIFIED))};
   }
   return Types{
       graph::TensorType(a.DataType("dtype", DataTypeOf((*items)[0].kind())), {static_cast<int64_t>(items->size())})};
 }
 
 absl::StatusOr<Names> LiteralToOnnx(const OpCall& call, OnnxWriter& writer, const std::string& data) {
-  const v1::DataType type = call.outputs.empty() ? v1::DATA_TYPE_UNSPECIFIED : call.outputs[0].data_type();
-  if (type == v1::DATA_TYPE_UNSPECIFIED) return OnnxNeeds("the element type");
+  const v1::Tensor::DataType type =
+      call.outputs.empty() ? v1::Tensor::DATA_TYPE_UNSPECIFIED : call.outputs[0].data_type();
+  if (type == v1::Tensor::DATA_TYPE_UNSPECIFIED) return OnnxNeeds("the element type");
   const AtenArguments a(call);
   if (const v1::Value* const constant = ConstantArgument(call, data)) {
     Dims dims;
@@ -255,14 +261,15 @@ absl::StatusOr<Names> LiteralToOnnx(const OpCall& call, OnnxWriter& writer, cons
     }
     const bool whole = floats.empty() && !integers.empty();
     const std::string value = whole ? writer.Constant(integers, dims) : writer.Constant(floats, dims);
-    return Names{type == (whole ? v1::INT64 : v1::FLOAT32) ? value : OnnxCast(writer, value, type)};
+    return Names{type == (whole ? v1::Tensor::INT64 : v1::Tensor::FLOAT32) ? value : OnnxCast(writer, value, type)};
   }
   const std::vector<int> edges = a.Edges(data);
-  const bool is_list = a.Type(data).kind() == v1::LIST || edges.size() > 1;
+  const bool is_list = a.Type(data).kind() == v1::ValueType::LIST || edges.size() > 1;
   Names parts;
   for (const int edge : edges) {
-    const v1::TypeKind kind = call.inputs[static_cast<size_t>(edge)].kind();
-    if (kind != v1::INT && kind != v1::FLOAT) return absl::UnimplementedError("these numbers are not written as ONNX");
+    const v1::ValueType::Kind kind = call.inputs[static_cast<size_t>(edge)].kind();
+    if (kind != v1::ValueType::INT && kind != v1::ValueType::FLOAT)
+      return absl::UnimplementedError("these numbers are not written as ONNX");
     parts.push_back(is_list || data == "data" ? OnnxUnsqueeze(writer, writer.Input(edge), {0}) : writer.Input(edge));
   }
   if (parts.empty()) return OnnxNeeds("the numbers");

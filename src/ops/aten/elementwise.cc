@@ -16,11 +16,11 @@ enum class Result {
 
 InferFunction LikeInput(Result result) {
   return [result](const OpCall& call) -> absl::StatusOr<Types> {
-    if (call.inputs.empty() || call.inputs[0].kind() != v1::TENSOR) return UnknownShape(call);
+    if (call.inputs.empty() || call.inputs[0].kind() != v1::ValueType::TENSOR) return UnknownShape(call);
     v1::ValueType type = call.inputs[0];
-    if (result == Result::kBool) type.set_data_type(v1::BOOL);
-    if (result == Result::kFloat && (IsInteger(type.data_type()) || type.data_type() == v1::BOOL)) {
-      type.set_data_type(v1::FLOAT32);
+    if (result == Result::kBool) type.set_data_type(v1::Tensor::BOOL);
+    if (result == Result::kFloat && (IsInteger(type.data_type()) || type.data_type() == v1::Tensor::BOOL)) {
+      type.set_data_type(v1::Tensor::FLOAT32);
     }
     return Types{type};
   };
@@ -29,7 +29,7 @@ InferFunction LikeInput(Result result) {
 // An ONNX node with one input.
 OnnxFunction Node(const std::string& type) {
   return [type](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-    const v1::DataType from = call.inputs[0].data_type();
+    const v1::Tensor::DataType from = call.inputs[0].data_type();
     if (!call.outputs.empty() && call.outputs[0].data_type() != from) {
       return absl::UnimplementedError("ONNX wants floating-point numbers here");
     }
@@ -190,14 +190,15 @@ AtenSpec Dropout(const std::string& name) {
 AtenSpec To(const std::string& overload, const std::string& arguments) {
   AtenSpec spec = Move(Method("to." + overload, arguments, [](const OpCall& call) -> absl::StatusOr<Types> {
     Types types = UnknownShape(call);
-    if (!call.inputs.empty() && call.inputs[0].kind() == v1::TENSOR) types = {call.inputs[0]};
+    if (!call.inputs.empty() && call.inputs[0].kind() == v1::ValueType::TENSOR) types = {call.inputs[0]};
     types[0].set_data_type(AtenArguments(call).DataType("dtype", types[0].data_type()));
     return types;
   }));
   spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-    const v1::DataType to = call.outputs.empty() ? v1::DATA_TYPE_UNSPECIFIED : call.outputs[0].data_type();
+    const v1::Tensor::DataType to =
+        call.outputs.empty() ? v1::Tensor::DATA_TYPE_UNSPECIFIED : call.outputs[0].data_type();
     if (AtenArguments(call).IsNone("dtype") || to == call.inputs[0].data_type()) return Identity(call, writer);
-    if (to == v1::DATA_TYPE_UNSPECIFIED || to == v1::COMPLEX64 || to == v1::COMPLEX128) {
+    if (to == v1::Tensor::DATA_TYPE_UNSPECIFIED || to == v1::Tensor::COMPLEX64 || to == v1::Tensor::COMPLEX128) {
       return absl::UnimplementedError("a conversion to this type is not written as ONNX");
     }
     return Names{OnnxCast(writer, writer.Input(0), to)};

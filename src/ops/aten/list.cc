@@ -13,7 +13,7 @@ namespace {
 
 Types UnknownList(const OpCall& call) {
   v1::ValueType list;
-  list.set_kind(v1::LIST);
+  list.set_kind(v1::ValueType::LIST);
   *list.add_elements() = UnknownShape(call)[0];
   return {list};
 }

@@ -10,7 +10,7 @@ namespace {
 
 absl::StatusOr<Types> InferLikeInput(const OpCall& call) {
   const v1::ValueType input = AtenArguments(call).Type("input");
-  return input.kind() == v1::TENSOR ? Types{input} : UnknownShape(call);
+  return input.kind() == v1::ValueType::TENSOR ? Types{input} : UnknownShape(call);
 }
 
 AtenSpec BatchNorm() {

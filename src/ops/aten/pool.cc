@@ -137,7 +137,7 @@ AtenSpec Adaptive(const std::string& name, size_t rank, bool max) {
     }
     if (max) {
       types.push_back(types[0]);
-      types[1].set_data_type(v1::INT64);
+      types[1].set_data_type(v1::Tensor::INT64);
     }
     return types;
   });

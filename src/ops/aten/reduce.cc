@@ -16,12 +16,12 @@ enum class Element {
   kIndex,
 };
 
-v1::DataType ElementOf(const OpCall& call, Element element) {
+v1::Tensor::DataType ElementOf(const OpCall& call, Element element) {
   const AtenArguments a(call);
-  const v1::DataType own = UnknownShape(call)[0].data_type();
-  if (element == Element::kIndex) return v1::INT64;
-  const bool widens = element == Element::kSum && (IsInteger(own) || own == v1::BOOL);
-  return a.DataType("dtype", widens ? v1::INT64 : own);
+  const v1::Tensor::DataType own = UnknownShape(call)[0].data_type();
+  if (element == Element::kIndex) return v1::Tensor::INT64;
+  const bool widens = element == Element::kSum && (IsInteger(own) || own == v1::Tensor::BOOL);
+  return a.DataType("dtype", widens ? v1::Tensor::INT64 : own);
 }
 
 // The reduced dimensions, counted from the front; nullopt: unknown. None or an empty list means all dimensions.
@@ -64,7 +64,7 @@ InferFunction Reduce(Element element, bool with_indices = false) {
     }
     if (with_indices) {
       types.push_back(types[0]);
-      types[1].set_data_type(v1::INT64);
+      types[1].set_data_type(v1::Tensor::INT64);
     }
     return types;
   };
@@ -128,7 +128,7 @@ AtenSpec Place(const std::string& type, const std::string& onnx) {
 absl::StatusOr<Types> InferCumSum(const OpCall& call) {
   const AtenArguments a(call);
   const auto dims = graph::DimsOf(a.Type("self"));
-  const v1::DataType type = ElementOf(call, Element::kSum);
+  const v1::Tensor::DataType type = ElementOf(call, Element::kSum);
   if (!dims.has_value()) return Types{graph::TensorType(type)};
   if (a.Int("dim").has_value()) LANISTA_RETURN_IF_ERROR(AxisOf(*a.Int("dim"), *dims).status());
   return Types{graph::TensorType(type, *dims)};

@@ -66,7 +66,7 @@ absl::StatusOr<Names> PadToOnnx(const OpCall& call, OnnxWriter& writer) {
   Names inputs = {writer.Input(0), writer.Node("Concat", parts, {{"axis", int64_t{0}}})[0]};
   if (mode == "constant") {
     const auto value = a.IsNone("value") ? std::make_optional(0.0) : a.Number("value");
-    if (!value.has_value() || call.inputs[0].data_type() != v1::FLOAT32) {
+    if (!value.has_value() || call.inputs[0].data_type() != v1::Tensor::FLOAT32) {
       return absl::UnimplementedError("this padding is not written as ONNX");
     }
     inputs.push_back(OnnxScalar(writer, *value));

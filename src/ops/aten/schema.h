@@ -44,7 +44,7 @@ class AtenArguments {
   // The integers of a list, if all are known; a single integer is repeated to `length`.
   std::optional<Dims> Ints(const std::string& name, size_t length = 0) const;
   // The data type that a `dtype` constant names; `otherwise` if there is none.
-  v1::DataType DataType(const std::string& name, v1::DataType otherwise) const;
+  v1::Tensor::DataType DataType(const std::string& name, v1::Tensor::DataType otherwise) const;
 
  private:
   const OpCall& call_;
@@ -107,9 +107,9 @@ std::string ShapeText(const Dims& dims);
 // NumPy's broadcasting. nullopt: the shapes do not fit.
 std::optional<Dims> Broadcast(Dims a, Dims b);
 // The dtype of arithmetic on both; unspecified if it is unknown.
-v1::DataType Promote(const v1::ValueType& a, const v1::ValueType& b);
-bool IsFloat(v1::DataType type);
-bool IsInteger(v1::DataType type);
+v1::Tensor::DataType Promote(const v1::ValueType& a, const v1::ValueType& b);
+bool IsFloat(v1::Tensor::DataType type);
+bool IsInteger(v1::Tensor::DataType type);
 
 // ---- ONNX ----
 
@@ -118,11 +118,11 @@ std::string OnnxInts(OnnxWriter& writer, const Dims& values);
 // Adds dimensions of size 1 at `axes`: turns a scalar into a 1-d tensor of one element.
 std::string OnnxUnsqueeze(OnnxWriter& writer, const std::string& value, const Dims& axes);
 // Casts the value to the ONNX data type that corresponds to `type`.
-std::string OnnxCast(OnnxWriter& writer, const std::string& value, v1::DataType type);
+std::string OnnxCast(OnnxWriter& writer, const std::string& value, v1::Tensor::DataType type);
 // A scalar constant of this data type with just the value that LibTorch would use; `integer`: the value, if it is an
 // integer. (ONNX's constants here are float32 and int64.) UNIMPLEMENTED: a float64 value beyond float32's range.
 absl::StatusOr<std::string> OnnxNumber(OnnxWriter& writer, double value, std::optional<int64_t> integer,
-                                       v1::DataType type);
+                                       v1::Tensor::DataType type);
 // FAILED_PRECONDITION: ONNX needs to know `what`.
 absl::Status OnnxNeeds(const std::string& what);
 

@@ -27,7 +27,7 @@ absl::StatusOr<Types> InferView(const OpCall& call, const std::string& name) {
   int counted = -1, unknown = 0;
   for (const v1::ValueType& entry : *entries) {
     const int64_t size = entry.has_value() ? entry.value() : -1;
-    if (entry.kind() != v1::INT && entry.kind() != v1::TYPE_KIND_UNSPECIFIED) {
+    if (entry.kind() != v1::ValueType::INT && entry.kind() != v1::ValueType::KIND_UNSPECIFIED) {
       return absl::InvalidArgumentError(absl::StrCat("a shape is of integers, not of ", graph::TypeToText(entry)));
     }
     if (entry.has_value() && (size < -1 || (size == -1 && counted >= 0))) {

@@ -12,7 +12,7 @@ namespace {
 
 v1::ValueType UnknownInt() {
   v1::ValueType type;
-  type.set_kind(v1::INT);
+  type.set_kind(v1::ValueType::INT);
   return type;
 }
 
@@ -30,7 +30,7 @@ AtenSpec Sizes() {
   AtenSpec spec = Move(Method("size", "self", [](const OpCall& call) -> absl::StatusOr<Types> {
     const auto dims = graph::DimsOf(AtenArguments(call).Type("self"));
     v1::ValueType list;
-    list.set_kind(v1::LIST);
+    list.set_kind(v1::ValueType::LIST);
     *list.add_elements() = UnknownInt();
     if (!dims.has_value() || dims->empty()) return Types{list};
     Types items;
@@ -175,7 +175,7 @@ AtenSpec ListSlice() {
         const AtenArguments a(call);
         const auto items = ItemsOf(call, "l");
         v1::ValueType list;
-        list.set_kind(v1::LIST);
+        list.set_kind(v1::ValueType::LIST);
         *list.add_elements() = ElementOf(a.Type("l"));
         if (!items.has_value()) return Types{list};
         const auto bounds = BoundsOf(a, static_cast<int64_t>(items->size()));
@@ -268,7 +268,7 @@ AtenSpec Negation() {
 AtenSpec Power(const std::string& overload) {
   AtenSpec spec = Move(Method("pow." + overload, "a, b", [](const OpCall&) -> absl::StatusOr<Types> {
     v1::ValueType type;
-    type.set_kind(v1::FLOAT);
+    type.set_kind(v1::ValueType::FLOAT);
     return Types{type};
   }));
   spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
@@ -278,7 +278,7 @@ AtenSpec Power(const std::string& overload) {
       if (const auto number = a.Number(name)) {
         operands.push_back(OnnxScalar(writer, *number));
       } else if (a.Edge(name) >= 0) {
-        operands.push_back(OnnxCast(writer, writer.Input(a.Edge(name)), v1::FLOAT32));
+        operands.push_back(OnnxCast(writer, writer.Input(a.Edge(name)), v1::Tensor::FLOAT32));
       } else {
         return OnnxNeeds("both numbers");
       }
@@ -295,7 +295,7 @@ AtenSpec Power(const std::string& overload) {
 AtenSpec Comparison(const std::string& name, const std::string& cpp, const std::string& onnx, bool negated = false) {
   AtenSpec spec = Move(Method(name + ".int", "a, b", [](const OpCall&) -> absl::StatusOr<Types> {
     v1::ValueType type;
-    type.set_kind(v1::BOOLEAN);
+    type.set_kind(v1::ValueType::BOOLEAN);
     return Types{type};
   }));
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {

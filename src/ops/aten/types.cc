@@ -35,12 +35,12 @@ v1::ValueType AtenArguments::Type(const std::string& name) const {
 
 bool AtenArguments::IsNone(const std::string& name) const {
   const int edge = Edge(name);
-  return edge < 0 ? !call_.attributes.Has(name) : call_.inputs[static_cast<size_t>(edge)].kind() == v1::NONE;
+  return edge < 0 ? !call_.attributes.Has(name) : call_.inputs[static_cast<size_t>(edge)].kind() == v1::ValueType::NONE;
 }
 
 std::optional<int64_t> AtenArguments::Int(const std::string& name) const {
   const v1::ValueType type = Type(name);
-  return type.kind() == v1::INT && type.has_value() ? std::make_optional(type.value()) : std::nullopt;
+  return type.kind() == v1::ValueType::INT && type.has_value() ? std::make_optional(type.value()) : std::nullopt;
 }
 
 std::optional<double> AtenArguments::Number(const std::string& name) const {
@@ -61,18 +61,18 @@ std::optional<std::string> AtenArguments::String(const std::string& name) const 
 
 std::optional<Types> AtenArguments::List(const std::string& name) const {
   const std::vector<int> edges = Edges(name);
-  if (edges.size() > 1 || (edges.size() == 1 && Type(name).kind() != v1::LIST)) {
+  if (edges.size() > 1 || (edges.size() == 1 && Type(name).kind() != v1::ValueType::LIST)) {
     Types types;
     for (const int edge : edges) types.push_back(call_.inputs[static_cast<size_t>(edge)]);
     // A value of unknown kind may be a list.
-    const bool unknown = types.size() == 1 && types[0].kind() == v1::TYPE_KIND_UNSPECIFIED;
+    const bool unknown = types.size() == 1 && types[0].kind() == v1::ValueType::KIND_UNSPECIFIED;
     return unknown ? std::nullopt : std::make_optional(types);
   }
   const v1::Value& value = call_.attributes.Get(name);
   if (edges.empty() && value.has_list() && value.list().values().empty()) return Types{};
   const v1::ValueType type = Type(name);
-  if (type.kind() == v1::INT) return Types{type};
-  if (type.kind() != v1::LIST || type.items().empty()) return std::nullopt;
+  if (type.kind() == v1::ValueType::INT) return Types{type};
+  if (type.kind() != v1::ValueType::LIST || type.items().empty()) return std::nullopt;
   return Types(type.items().begin(), type.items().end());
 }
 
@@ -81,30 +81,31 @@ std::optional<Dims> AtenArguments::Ints(const std::string& name, size_t length) 
   if (!types.has_value()) return std::nullopt;
   Dims ints;
   for (const v1::ValueType& type : *types) {
-    if (type.kind() != v1::INT || !type.has_value()) return std::nullopt;
+    if (type.kind() != v1::ValueType::INT || !type.has_value()) return std::nullopt;
     ints.push_back(type.value());
   }
   if (ints.size() == 1 && length > 1) ints.resize(length, ints[0]);
   return ints;
 }
 
-v1::DataType AtenArguments::DataType(const std::string& name, v1::DataType otherwise) const {
+v1::Tensor::DataType AtenArguments::DataType(const std::string& name, v1::Tensor::DataType otherwise) const {
   if (IsNone(name)) return otherwise;
   // TorchScript's numbers for data types (c10/core/ScalarType.h).
-  static constexpr v1::DataType kTypes[] = {v1::UINT8,     v1::INT8,       v1::INT16,
-                                            v1::INT32,     v1::INT64,      v1::FLOAT16,
-                                            v1::FLOAT32,   v1::FLOAT64,    v1::DATA_TYPE_UNSPECIFIED,
-                                            v1::COMPLEX64, v1::COMPLEX128, v1::BOOL};
+  static constexpr v1::Tensor::DataType kTypes[] = {
+      v1::Tensor::UINT8,     v1::Tensor::INT8,       v1::Tensor::INT16,
+      v1::Tensor::INT32,     v1::Tensor::INT64,      v1::Tensor::FLOAT16,
+      v1::Tensor::FLOAT32,   v1::Tensor::FLOAT64,    v1::Tensor::DATA_TYPE_UNSPECIFIED,
+      v1::Tensor::COMPLEX64, v1::Tensor::COMPLEX128, v1::Tensor::BOOL};
   const auto number = Int(name);
-  if (number == 15) return v1::BFLOAT16;
-  return number.has_value() && *number >= 0 && *number < 12 ? kTypes[*number] : v1::DATA_TYPE_UNSPECIFIED;
+  if (number == 15) return v1::Tensor::BFLOAT16;
+  return number.has_value() && *number >= 0 && *number < 12 ? kTypes[*number] : v1::Tensor::DATA_TYPE_UNSPECIFIED;
 }
 
 // ---- Types ----
 
 Types UnknownShape(const OpCall& call) {
-  const bool tensor = !call.inputs.empty() && call.inputs[0].kind() == v1::TENSOR;
-  return {graph::TensorType(tensor ? call.inputs[0].data_type() : v1::DATA_TYPE_UNSPECIFIED)};
+  const bool tensor = !call.inputs.empty() && call.inputs[0].kind() == v1::ValueType::TENSOR;
+  return {graph::TensorType(tensor ? call.inputs[0].data_type() : v1::Tensor::DATA_TYPE_UNSPECIFIED)};
 }
 
 Types Shaped(const OpCall& call, const Dims& dims) {
@@ -157,27 +158,29 @@ std::optional<Dims> Broadcast(Dims a, Dims b) {
   return a;
 }
 
-bool IsFloat(v1::DataType type) {
-  return type == v1::FLOAT32 || type == v1::FLOAT64 || type == v1::FLOAT16 || type == v1::BFLOAT16;
+bool IsFloat(v1::Tensor::DataType type) {
+  return type == v1::Tensor::FLOAT32 || type == v1::Tensor::FLOAT64 || type == v1::Tensor::FLOAT16 ||
+         type == v1::Tensor::BFLOAT16;
 }
 
-bool IsInteger(v1::DataType type) {
-  return type == v1::INT8 || type == v1::UINT8 || type == v1::INT16 || type == v1::INT32 || type == v1::INT64;
+bool IsInteger(v1::Tensor::DataType type) {
+  return type == v1::Tensor::INT8 || type == v1::Tensor::UINT8 || type == v1::Tensor::INT16 ||
+         type == v1::Tensor::INT32 || type == v1::Tensor::INT64;
 }
 
-v1::DataType Promote(const v1::ValueType& a, const v1::ValueType& b) {
-  const v1::DataType x = a.data_type();
+v1::Tensor::DataType Promote(const v1::ValueType& a, const v1::ValueType& b) {
+  const v1::Tensor::DataType x = a.data_type();
   // A number changes the dtype of a tensor only if it is of a higher category (boolean, integer, float).
-  if (b.kind() == v1::INT) return x == v1::BOOL ? v1::INT64 : x;
-  if (b.kind() == v1::BOOLEAN) return x;
-  if (b.kind() == v1::FLOAT) return IsInteger(x) || x == v1::BOOL ? v1::FLOAT32 : x;
-  if (b.kind() != v1::TENSOR || a.kind() != v1::TENSOR) return v1::DATA_TYPE_UNSPECIFIED;
-  const v1::DataType y = b.data_type();
-  const auto sort = [](v1::DataType type) {
-    return IsFloat(type) ? 3 : IsInteger(type) ? 2 : type == v1::BOOL ? 1 : 0;
+  if (b.kind() == v1::ValueType::INT) return x == v1::Tensor::BOOL ? v1::Tensor::INT64 : x;
+  if (b.kind() == v1::ValueType::BOOLEAN) return x;
+  if (b.kind() == v1::ValueType::FLOAT) return IsInteger(x) || x == v1::Tensor::BOOL ? v1::Tensor::FLOAT32 : x;
+  if (b.kind() != v1::ValueType::TENSOR || a.kind() != v1::ValueType::TENSOR) return v1::Tensor::DATA_TYPE_UNSPECIFIED;
+  const v1::Tensor::DataType y = b.data_type();
+  const auto sort = [](v1::Tensor::DataType type) {
+    return IsFloat(type) ? 3 : IsInteger(type) ? 2 : type == v1::Tensor::BOOL ? 1 : 0;
   };
   if (x == y) return x;
-  if (sort(x) == 0 || sort(y) == 0 || sort(x) == sort(y)) return v1::DATA_TYPE_UNSPECIFIED;
+  if (sort(x) == 0 || sort(y) == 0 || sort(x) == sort(y)) return v1::Tensor::DATA_TYPE_UNSPECIFIED;
   return sort(x) > sort(y) ? x : y;
 }
 
@@ -191,29 +194,30 @@ std::string OnnxUnsqueeze(OnnxWriter& writer, const std::string& value, const Di
   return writer.Node("Unsqueeze", {value, OnnxInts(writer, axes)})[0];
 }
 
-std::string OnnxCast(OnnxWriter& writer, const std::string& value, v1::DataType type) {
+std::string OnnxCast(OnnxWriter& writer, const std::string& value, v1::Tensor::DataType type) {
   // The numbers of onnx.TensorProto.
-  static const auto* const numbers = new std::map<v1::DataType, int64_t>{
-      {v1::FLOAT32, 1}, {v1::UINT8, 2}, {v1::INT8, 3},     {v1::INT16, 5},    {v1::INT32, 6},
-      {v1::INT64, 7},   {v1::BOOL, 9},  {v1::FLOAT16, 10}, {v1::FLOAT64, 11}, {v1::BFLOAT16, 16}};
+  static const auto* const numbers = new std::map<v1::Tensor::DataType, int64_t>{
+      {v1::Tensor::FLOAT32, 1},  {v1::Tensor::UINT8, 2},    {v1::Tensor::INT8, 3}, {v1::Tensor::INT16, 5},
+      {v1::Tensor::INT32, 6},    {v1::Tensor::INT64, 7},    {v1::Tensor::BOOL, 9}, {v1::Tensor::FLOAT16, 10},
+      {v1::Tensor::FLOAT64, 11}, {v1::Tensor::BFLOAT16, 16}};
   const auto found = numbers->find(type);
   return writer.Node("Cast", {value}, {{"to", found == numbers->end() ? int64_t{1} : found->second}})[0];
 }
 
 absl::StatusOr<std::string> OnnxNumber(OnnxWriter& writer, double value, std::optional<int64_t> integer,
-                                       v1::DataType type) {
+                                       v1::Tensor::DataType type) {
   const auto as_float32 = [&] {
     const std::string scalar = OnnxScalar(writer, value);
-    return type == v1::FLOAT32 ? scalar : OnnxCast(writer, scalar, type);
+    return type == v1::Tensor::FLOAT32 ? scalar : OnnxCast(writer, scalar, type);
   };
   constexpr double kMaxFloat = std::numeric_limits<float>::max();
   const bool fits = std::isnan(value) || std::isinf(value) ||
                     (std::abs(value) <= kMaxFloat && static_cast<double>(static_cast<float>(value)) == value);
-  if (integer.has_value() && (!fits || std::abs(value) > 1 << 24 || type == v1::INT64)) {
+  if (integer.has_value() && (!fits || std::abs(value) > 1 << 24 || type == v1::Tensor::INT64)) {
     const std::string scalar = writer.Constant(Dims{*integer}, {});
-    return type == v1::INT64 ? scalar : OnnxCast(writer, scalar, type);
+    return type == v1::Tensor::INT64 ? scalar : OnnxCast(writer, scalar, type);
   }
-  if (fits || !(type == v1::FLOAT64 || IsInteger(type))) return as_float32();
+  if (fits || !(type == v1::Tensor::FLOAT64 || IsInteger(type))) return as_float32();
   if (IsInteger(type)) {
     // As LibTorch, towards zero.
     if (std::abs(value) >= 9.2e18) return absl::UnimplementedError("a number of this size is not written as ONNX");

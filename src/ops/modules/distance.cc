@@ -32,7 +32,7 @@ absl::StatusOr<std::optional<Dims>> Broadcast(const OpCall& call) {
 // Removes dimension `dim`; `keep`: keeps it with size 1.
 absl::StatusOr<Types> Reduce(const OpCall& call, int64_t dim, bool keep) {
   LANISTA_ASSIGN_OR_RETURN(std::optional<Dims> dims, Broadcast(call));
-  const v1::DataType type = call.inputs[0].data_type();
+  const v1::Tensor::DataType type = call.inputs[0].data_type();
   if (!dims.has_value()) return Types{graph::TensorType(type)};
   const auto rank = static_cast<int64_t>(dims->size());
   const int64_t index = dim < 0 ? dim + rank : dim;

@@ -33,9 +33,9 @@ ModuleSpec Embedding() {
        WithDefault("norm_type", 2.0), WithDefault("scale_grad_by_freq", false), WithDefault("sparse", false)}};
   spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
     auto dims = graph::DimsOf(call.inputs[0]);
-    if (!dims.has_value()) return Types{graph::TensorType(v1::FLOAT32)};
+    if (!dims.has_value()) return Types{graph::TensorType(v1::Tensor::FLOAT32)};
     dims->push_back(call.attributes.Int("embedding_dim"));
-    return Types{graph::TensorType(v1::FLOAT32, *dims)};
+    return Types{graph::TensorType(v1::Tensor::FLOAT32, *dims)};
   };
   spec.parameters = EmbeddingParameters;
   spec.check = CheckEmbedding;
@@ -70,7 +70,7 @@ absl::StatusOr<Types> InferBag(const OpCall& call) {
     const int64_t ends = a.Bool("include_last_offset") ? 1 : 0;
     if (starts.has_value() && starts->front() >= 0) bags = starts->front() - ends;
   }
-  return Types{graph::TensorType(v1::FLOAT32, {bags, a.Int("embedding_dim")})};
+  return Types{graph::TensorType(v1::Tensor::FLOAT32, {bags, a.Int("embedding_dim")})};
 }
 
 ModuleSpec EmbeddingBag() {

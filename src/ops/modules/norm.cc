@@ -23,7 +23,7 @@ std::vector<ParameterSpec> ChannelParameters(int64_t channels, bool affine, bool
   if (running) {
     parameters.push_back({"running_mean", {channels}, true});
     parameters.push_back({"running_var", {channels}, true});
-    parameters.push_back({"num_batches_tracked", {}, true, v1::INT64});
+    parameters.push_back({"num_batches_tracked", {}, true, v1::Tensor::INT64});
   }
   return parameters;
 }

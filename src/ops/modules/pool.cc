@@ -16,7 +16,7 @@ using Names = std::vector<std::string>;
 absl::StatusOr<Types> WithIndices(const Attributes& a, absl::StatusOr<Types> types) {
   if (!types.ok() || !a.Bool("return_indices")) return types;
   types->push_back(types->front());
-  types->back().set_data_type(v1::INT64);
+  types->back().set_data_type(v1::Tensor::INT64);
   return types;
 }
 

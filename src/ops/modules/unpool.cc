@@ -86,7 +86,7 @@ absl::StatusOr<Types> InferFractional(const OpCall& call, int dims) {
   }
   if (!a.Bool("return_indices")) return types;
   types.push_back(types[0]);
-  types[1].set_data_type(v1::INT64);
+  types[1].set_data_type(v1::Tensor::INT64);
   return types;
 }
 

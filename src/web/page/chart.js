@@ -12,6 +12,8 @@ export const d3 = /** @type {any} */ (globalThis).d3;
 const TABLE_ROWS = 500;
 /** How near the pointer has to be, pixels. */
 const REACH = 18;
+/** Statuses whose marks are no dots. */
+const OUTLINED = new Set(['FAILED', 'STOPPED_EARLY', 'INFEASIBLE']);
 
 /** @returns {'light'|'dark'} */
 export function themeName() {
@@ -30,7 +32,7 @@ export const FONT = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
  * @typedef {Object} Point  something of a chart that can be pointed at
  * @property {number} x  pixels
  * @property {number} y
- * @property {string} text
+ * @property {string|(() => string)} text  of thousands of points few are read: these make theirs when they are
  * @property {number} [model]
  * @property {() => void} [open]
  *
@@ -48,6 +50,11 @@ export const FONT = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
  * @property {() => number} [minWidth]  a chart that is wider than its place is scrolled
  * @property {boolean} [overlay]  an SVG above the canvas, for brushes and zoom
  */
+
+/** @param {Point} point */
+function textOf({text}) {
+  return typeof text === 'string' ? text : text();
+}
 
 export class Chart {
   /** @param {ChartOptions} options */
@@ -239,7 +246,7 @@ export class Chart {
     this.redrawTop();
     this.tip.hidden = point === null;
     if (point === null) return;
-    this.tip.textContent = point.text;
+    this.tip.textContent = textOf(point);
     const width = Math.min(280, this.width);
     this.tip.style.left = `${Math.max(0, Math.min(point.x + 12, this.width - width))}px`;
     this.tip.style.top = `${point.y + 64 > this.height ? point.y - 58 : point.y + 14}px`;
@@ -283,7 +290,7 @@ export class Chart {
     if (moves[event.key] !== undefined) {
       this.keyAt = Math.max(0, Math.min(points.length - 1, this.keyAt + moves[event.key]));
       this.point(points[this.keyAt]);
-      announce(points[this.keyAt].text);
+      announce(textOf(points[this.keyAt]));
     } else if (event.key === 'Enter' && this.pointed) {
       this.options.activate?.(this.pointed);
     } else {
@@ -380,10 +387,29 @@ export function paddedDomain(values, air = 0.04) {
 }
 
 /**
+ * A dot. A small one is a square, which is drawn many times faster and looks the same.
+ * @param {CanvasRenderingContext2D} ctx @param {number} x @param {number} y @param {number} r
+ */
+export function drawDot(ctx, x, y, r) {
+  if (r < 2) {
+    const half = r * Math.sqrt(Math.PI) / 2;
+    ctx.fillRect(x - half, y - half, 2 * half, 2 * half);
+    return;
+  }
+  ctx.beginPath();
+  ctx.arc(x, y, r, 0, 2 * Math.PI);
+  ctx.fill();
+}
+
+/**
  * A mark whose shape tells the status, too.
  * @param {CanvasRenderingContext2D} ctx @param {string} state @param {number} x @param {number} y @param {number} r
  */
 export function drawMark(ctx, state, x, y, r) {
+  if (!OUTLINED.has(state)) {
+    drawDot(ctx, x, y, r);
+    return;
+  }
   ctx.beginPath();
   if (state === 'FAILED') {
     ctx.moveTo(x - r, y - r);
@@ -394,14 +420,11 @@ export function drawMark(ctx, state, x, y, r) {
   } else if (state === 'STOPPED_EARLY') {
     ctx.rect(x - r, y - r, 2 * r, 2 * r);
     ctx.stroke();
-  } else if (state === 'INFEASIBLE') {
+  } else {
     ctx.moveTo(x, y - r);
     ctx.lineTo(x + r, y + r);
     ctx.lineTo(x - r, y + r);
     ctx.closePath();
     ctx.stroke();
-  } else {
-    ctx.arc(x, y, r, 0, 2 * Math.PI);
-    ctx.fill();
   }
 }

@@ -43,7 +43,9 @@ import {findFronts} from './fronts.js';
  * @property {{reason: string, message: string}[]} failures
  * @property {(number|null)[]} failureOf
  * @property {boolean} frontsStale  outcomes came since `front` was computed
- * @property {boolean} incomplete  a model came whose sample no event tells: the table is to be loaded again
+ * @property {Set<number>} unknown  models whose sample no event has told: their outcomes will, or the table when it is
+ *     loaded again
+ * @property {boolean} incomplete  it lacks what no event tells: it is to be loaded again
  * @property {number} revision  counts changes
  */
 
@@ -65,6 +67,15 @@ export function readTime(time) {
   return Number.isNaN(ms) ? null : ms;
 }
 
+/**
+ * The times of models, ms since 1970, of what `columns` has as times behind others.
+ * @param {(number|null)[]} times @param {(row: number) => number} since  ms since 1970
+ * @returns {(number|null)[]}
+ */
+function timesSince(times, since) {
+  return times.map((time, row) => time === null ? null : since(row) + time);
+}
+
 /** @param {any[]} terms */
 function readCondition(terms) {
   return terms.flatMap((term) => (Array.isArray(term.chosen) ? term.chosen : [
@@ -80,27 +91,30 @@ function readCondition(terms) {
 export function decodeColumns(document) {
   const model = /** @type {number[]} */ (document.model ?? []);
   const n = model.length;
-  const column = (/** @type {any[]|undefined} */ list) => list ? list.slice() : new Array(n).fill(null);
+  // What all models have is said once.
+  const column = (/** @type {any} */ entries) =>
+      Array.isArray(entries) ? entries.slice() : new Array(n).fill(entries ?? null);
   const metrics = new Map();
-  for (const [name, values] of Object.entries(document.metrics ?? {})) {
-    metrics.set(name, /** @type {any[]} */ (values).map(readNumber));
-  }
+  for (const [name, values] of Object.entries(document.metrics ?? {})) metrics.set(name, column(values).map(readNumber));
+  const started = readTime(document.started);
+  const start = timesSince(column(document.start), () => started ?? 0);
+  const sinceStart = (/** @type {any} */ entries) => timesSince(column(entries), (row) => start[row] ?? started ?? 0);
   return {
     id: document.id,
     number: Number(document.number ?? 0),
     status: document.status ?? 'CREATED',
     reason: document.reason ?? '',
-    started: readTime(document.started),
+    started,
     objectives: document.objectives ?? [{metric: 'default', goal: 'MAXIMIZE'}],
     constraints: document.constraints ?? [],
     model: model.slice(),
     rowOf: new Map(model.map((id, row) => [id, row])),
-    state: (document.status_of ?? []).map((/** @type {number} */ i) => document.statuses[i]),
-    start: column(document.start).map(readTime),
-    end: column(document.end).map(readTime),
-    begun: column(document.begun).map(readTime),
-    attempts: document.attempts ? document.attempts.slice() : new Array(n).fill(0),
-    steps: document.steps ? document.steps.slice() : new Array(n).fill(0),
+    state: column(document.status_of).map((i) => document.statuses[i]),
+    start,
+    end: sinceStart(document.end),
+    begun: sinceStart(document.begun),
+    attempts: column(document.attempts ?? 0),
+    steps: column(document.steps ?? 0),
     choices: (document.choices ?? []).map((/** @type {any} */ choice) => ({
                                             label: choice.label,
                                             kind: choice.kind ?? '',
@@ -117,6 +131,7 @@ export function decodeColumns(document) {
     failures: (document.failures ?? []).slice(),
     failureOf: column(document.failure_of),
     frontsStale: false,
+    unknown: new Set(),
     incomplete: false,
     revision: 0,
   };

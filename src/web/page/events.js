@@ -71,7 +71,7 @@ export function applyEvent(loaded, event) {
 
 /** @param {Table} table @param {any} state @param {number|null} time */
 function applyState(table, state, time) {
-  table.status = state.state === 'EXPERIMENT_FAILED' ? 'FAILED' : state.state;
+  table.status = state.state;
   table.reason = state.reason ?? '';
   if (table.status === 'RUNNING') {
     if (table.started === null) table.started = time;
@@ -141,8 +141,7 @@ function rowOf(table, model) {
   }
   for (const choice of table.choices) choice.chosen.push(null);
   for (const values of table.metrics.values()) values.push(null);
-  // Its sample comes with its outcome, or with the table when it is loaded again.
-  table.incomplete = true;
+  table.unknown.add(model);
   return row;
 }
 
@@ -160,7 +159,7 @@ function setMetrics(table, row, metrics) {
 
 /** @param {Table} table @param {any} failure */
 function failureIndex(table, failure) {
-  if (!failure || !failure.reason || failure.reason === 'FAILURE_REASON_UNSPECIFIED') return null;
+  if (!failure || !failure.reason || failure.reason === 'REASON_UNSPECIFIED') return null;
   const message = failure.message ?? '';
   const known = table.failures.findIndex((f) => f.reason === failure.reason && f.message === message);
   return known >= 0 ? known : table.failures.push({reason: failure.reason, message}) - 1;
@@ -303,6 +302,9 @@ function choiceOf(table, label) {
  * @param {import('./decode.js').Choice} choice @param {unknown} value
  */
 function candidateOf(choice, value) {
+  // Nearly all are numbers and texts.
+  const same = choice.candidates.indexOf(value);
+  if (same >= 0) return same;
   const text = JSON.stringify(value);
   const known = choice.candidates.findIndex((candidate) => JSON.stringify(candidate) === text);
   return known >= 0 ? known : choice.candidates.push(value) - 1;
@@ -319,6 +321,7 @@ function applyOutcome(table, outcome) {
   table.violation[row] = known ? findViolation(table.constraints, (metric) => table.metrics.get(metric)?.[row]) : null;
   table.stoppedStep[row] = outcome.outcome === 'STOPPED_EARLY' ? outcome.stopped_step ?? null : null;
   table.failureOf[row] = failureIndex(table, outcome.failure);
+  if (outcome.sample) table.unknown.delete(outcome.model);
   for (const decision of outcome.sample?.decisions ?? []) {
     const choice = choiceOf(table, decision.label);
     // By the values: a label that the space does not list has no indices.

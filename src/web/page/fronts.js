@@ -11,6 +11,19 @@ function beats(a, b) {
 }
 
 /**
+ * The fronts of single values: equal ones share theirs.
+ * @param {number[]} values  without NaN @returns {number[]}
+ */
+function ranksOf(values) {
+  /** @type {Map<number, number>} */
+  const ranks = new Map();
+  for (const value of Float64Array.from(values).sort().reverse()) {
+    if (!ranks.has(value)) ranks.set(value, ranks.size);
+  }
+  return values.map((value) => /** @type {number} */ (ranks.get(value)));
+}
+
+/**
  * For each point (more is better) the number of its front: 0 if no other beats it, 1 if only those of front 0 do, and
  * so on. Fronts are filled in the order of the first value, and a front is found by bisection: a point that a front
  * beats is beaten by all fronts before it (Zhang et al., 2015).
@@ -18,6 +31,7 @@ function beats(a, b) {
  * @returns {number[]}
  */
 export function findFronts(points) {
+  if (points.length > 0 && points[0].length === 1) return ranksOf(points.map(([value]) => value));
   const order = points.map((_, i) => i).sort((i, j) => {
     for (let k = 0; k < points[i].length; ++k) {
       if (points[i][k] !== points[j][k]) return points[j][k] > points[i][k] ? 1 : -1;

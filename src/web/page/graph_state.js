@@ -24,6 +24,26 @@ export function readOpen(text, cells, initial) {
   return new Set(cells.filter((path) => wanted.has(path)));
 }
 
+/** Where the address of a comparison keeps the cells and the zoom of each side. */
+export const SIDES = [{open: 'ol', zoom: 'zl'}, {open: 'or', zoom: 'zr'}];
+
+/**
+ * What the address still keeps of a model whose place in a comparison another one has, or none: for Store.setParams.
+ * @param {number[]|null} before  the models at the left and at the right; null: nothing was drawn yet, and what the
+ *     address keeps is about those that come
+ * @param {number[]} now
+ */
+export function keptOfOthers(before, now) {
+  /** @type {Record<string, null>} */
+  const params = {};
+  SIDES.forEach(({open, zoom}, side) => {
+    if (before === null || before[side] === now[side]) return;
+    params[open] = null;
+    params[zoom] = null;
+  });
+  return params;
+}
+
 /** @typedef {{x: number, y: number, k: number}} Zoom  as d3's transforms */
 
 /** @param {Zoom} zoom */

@@ -342,5 +342,7 @@ setInterval(() => {
 }, 1000);
 
 showTheme();
-store.subscribe((changes) => update(changes));
+store.subscribe((changes) => update(changes), () => {
+  if (store.current) view?.glance?.();
+});
 store.start();

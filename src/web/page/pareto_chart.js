@@ -34,6 +34,8 @@ export class ParetoChart {
     this.store = store;
     /** @type {import('./chart.js').Point[]} */
     this.points = [];
+    /** @type {ReturnType<ParetoChart['data']>|null} what is drawn */
+    this.drawn = null;
     this.chart = new Chart({
       title: 'Pareto front',
       height: (w) => w < 600 ? 240 : 300,
@@ -118,7 +120,7 @@ export class ParetoChart {
   }
 
   sentence() {
-    const {x, y, rows, front} = this.data();
+    const {x, y, rows, front} = this.drawn ?? this.data();
     if (!x || !y || rows.length === 0) return 'No model has both values yet.';
     return `${counted(front.size, 'model')} of ${formatNumber(rows.length)} that no other beats in ${
         oneLine(y.title, 40)} and ${oneLine(x.title, 40)}; filled marks succeeded within the limits.`;
@@ -140,7 +142,8 @@ export class ParetoChart {
   draw(ctx, width, height) {
     const {table} = this.current();
     const colors = theme();
-    const {x: cx, y: cy, rows, points, front} = this.data();
+    this.drawn = this.data();
+    const {x: cx, y: cy, rows, points, front} = this.drawn;
     const frame = frameOf(width, height);
     const x = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.x))).range([frame.left, frame.right]);
     const y = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.y))).range([frame.bottom, frame.top]);
@@ -165,7 +168,7 @@ export class ParetoChart {
         x: px,
         y: py,
         model: table.model[rows[i]],
-        text: `model ${table.model[rows[i]]}${front.has(i) ? ', on the front' : ''}\n${oneLine(cx?.title, 30)} ${
+        text: () => `model ${table.model[rows[i]]}${front.has(i) ? ', on the front' : ''}\n${oneLine(cx?.title, 30)} ${
             cx?.text(rows[i])}\n${oneLine(cy?.title, 30)} ${cy?.text(rows[i])}`
       });
     });

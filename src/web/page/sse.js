@@ -9,6 +9,8 @@ const MAX_BUFFER = 16 << 20;
 export class EventStreamReader {
   constructor() {
     this.buffer = '';
+    /** Before this place of it no line ends. */
+    this.searched = 0;
     this.id = '';
     this.event = '';
     /** @type {string[]} */
@@ -22,16 +24,17 @@ export class EventStreamReader {
     /** @type {Message[]} */
     const messages = [];
     let from = 0;
+    const end = /\r\n|\n|\r/g;
+    end.lastIndex = this.searched;
     for (;;) {
-      const match = /\r\n|\n|\r/g;
-      match.lastIndex = from;
-      const found = match.exec(this.buffer);
+      const found = end.exec(this.buffer);
       // A carriage return at the end may be the first half of a line's end.
       if (!found || (found[0] === '\r' && found.index + 1 === this.buffer.length)) break;
       this.line(this.buffer.slice(from, found.index), messages);
-      from = found.index + found[0].length;
+      from = end.lastIndex;
     }
     this.buffer = this.buffer.slice(from);
+    this.searched = Math.max(0, this.buffer.length - 1);
     return messages;
   }
 

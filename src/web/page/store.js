@@ -14,6 +14,11 @@ import {EventSourceOfTab} from './stream.js';
 const MOVING = new Set(['CREATED', 'RUNNING', 'STOPPING']);
 const POLL = 5000;
 const ENDED_PAUSE = 1000;
+/** Between the beginnings of two loads of the table, at least, ms; and how many times as long as the last one took. */
+const RELOAD_PACE = 4000;
+const RELOAD_SHARE = 10;
+/** So long at least what a table lacks may come by events, ms. */
+const RELOAD_PATIENCE = 1500;
 
 /**
  * The experiment that is shown, as far as it is loaded.
@@ -54,6 +59,8 @@ export class Store {
     this.loading = 0;
     this.reloadTimer = 0;
     this.lastReload = 0;
+    /** How long it took, ms. */
+    this.reloadCost = 0;
     this.selectedRows = new SelectedRows();
     /** @type {Promise<void>|null} the request for the list that is on its way */
     this.listing = null;
@@ -62,9 +69,9 @@ export class Store {
     this.api.onStatus = (status) => this.answered(status);
   }
 
-  /** @param {(changes: Set<string>) => void} listener */
-  subscribe(listener) {
-    return this.notices.subscribe(listener);
+  /** @param {(changes: Set<string>) => void} update @param {() => void} [glance]  see Notices */
+  subscribe(update, glance) {
+    return this.notices.subscribe(update, glance);
   }
 
   /**
@@ -211,6 +218,8 @@ export class Store {
     this.error = null;
     this.current = null;
     this.selectedRows = new SelectedRows();
+    clearTimeout(this.reloadTimer);
+    this.reloadTimer = 0;
     this.parts.forget();
     this.stream.unwatch();
     this.changed('table');
@@ -242,7 +251,8 @@ export class Store {
         config,
         notes: readNotes(notes)
       };
-      this.lastReload = performance.now();
+      this.lastReload = begun;
+      this.reloadCost = performance.now() - begun;
       performance.measure('open', {start: begun, end: performance.now()});
       this.changed('table');
       this.watch();
@@ -301,7 +311,7 @@ export class Store {
       if (this.current !== current) return;
       if (MOVING.has(current.table.status)) {
         // No event tells of models that have only been proposed.
-        if (show.models.total > current.table.model.length) this.reloadSoon();
+        if (show.models.total > current.table.model.length) this.reloadSoon(show.models.total);
         if (waitingFor(show) !== waitingFor(current.show)) {
           setShow(current, show);
           this.changed('show');
@@ -321,6 +331,9 @@ export class Store {
   async reload() {
     const {current} = this;
     if (!current) return;
+    const begun = performance.now();
+    // Already now: events go on while it is loaded, and would ask for the next one beside it.
+    this.lastReload = begun;
     try {
       const path = experimentPath(current.id);
       // A resume may have changed the limits.
@@ -329,7 +342,6 @@ export class Store {
         this.optional(`${path}/config`)
       ]);
       if (this.current !== current) return;
-      const begun = performance.now();
       const table = decodeColumns(columns);
       current.space = space ?? current.space;
       current.config = config ?? current.config;
@@ -340,7 +352,7 @@ export class Store {
       if (this.current !== current) return;
       table.revision += current.table.revision + 1;
       current.table = table;
-      this.lastReload = begun;
+      this.reloadCost = performance.now() - begun;
       current.stale = false;
       this.clearError();
       this.changed('table');
@@ -383,17 +395,33 @@ export class Store {
     // Sent before the stream heard that the table is an earlier one: what is between comes, and this once more.
     if (message.after > current.table.number) return;
     if (applyEvents(current, message.events)) this.changed('table', true);
-    if (current.table.incomplete) this.reloadSoon();
+    if (current.table.incomplete || current.table.unknown.size > 0) this.reloadSoon();
   }
 
-  /** Samples of new models come with the table: not more often than it takes a tenth of the time. */
-  reloadSoon() {
-    if (this.reloadTimer) return;
-    const wait = Math.max(1500, 4000 - (performance.now() - this.lastReload));
-    this.reloadTimer = window.setTimeout(async () => {
+  /**
+   * Loads the table again if it still lacks then what it lacks now: models that end meanwhile bring their samples.
+   * @param {number} [models]  so many there are
+   */
+  reloadSoon(models = 0) {
+    const {current} = this;
+    if (this.reloadTimer || !current) return;
+    const unknown = [...current.table.unknown];
+    const pace = Math.max(RELOAD_PACE, RELOAD_SHARE * this.reloadCost);
+    this.reloadTimer = window.setTimeout(() => {
       this.reloadTimer = 0;
-      await this.reload();
-    }, wait);
+      if (this.current !== current) return;
+      // Nobody sees it.
+      if (globalThis.document?.hidden) {
+        this.reloadSoon(models);
+        return;
+      }
+      const {table} = current;
+      if (table.incomplete || table.model.length < models || unknown.some((model) => table.unknown.has(model))) {
+        this.reload();
+      } else if (table.unknown.size > 0) {
+        this.reloadSoon();
+      }
+    }, Math.max(RELOAD_PATIENCE, this.lastReload + pace - performance.now()));
   }
 
   /** @param {string} metric @param {boolean} times */

@@ -22,9 +22,10 @@ function workerUrl() {
 }
 
 export class EventSourceOfTab {
-  /** @param {(message: any) => void} receive  what StreamHub tells */
+  /** @param {(message: any) => void} receive  what StreamHub tells, with `events` in the place of `data` */
   constructor(receive) {
-    this.receive = receive;
+    this.receive = (/** @type {any} */ message) =>
+        receive(message.type === 'facts' ? {...message, events: JSON.parse(message.data).events} : message);
     /** @type {MessagePort|null} */
     this.port = null;
     /** @type {StreamHub|null} */
@@ -40,7 +41,8 @@ export class EventSourceOfTab {
    */
   async start(token) {
     try {
-      const worker = new SharedWorker(/** @type {any} */ (workerUrl()), {type: 'module', name: 'lanista'});
+      // The worker of an older page may still be there, and what it says is understood by that page only.
+      const worker = new SharedWorker(/** @type {any} */ (workerUrl()), {type: 'module', name: 'lanista-2'});
       const port = worker.port;
       const answer = await new Promise((resolve, reject) => {
         const timer = setTimeout(() => reject(new Error('the worker does not answer')), PATIENCE);

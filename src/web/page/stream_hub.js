@@ -1,15 +1,16 @@
 // Streams of events for one or many tabs: one connection an experiment, however many watch it. Runs in the shared
 // worker, or in the page where there are none.
 //
-// A client is told, in order: {type: 'facts', id, after, events}, all events behind `after`, up to the last one in it;
-// {type: 'connection', id, state, wait}: 'live', 'lost' (tried
-// again after `wait` ms), 'denied', 'missing', 'none' (there are no events of it); {type: 'ended'|'gone', id}; {type:
-// 'reload', id}: it missed events that are no longer kept, and has to load the table again.
+// A client is told, in order: {type: 'facts', id, after, data}, where `data` is {"events": [...]} as text, with all events
+// behind `after` up to the last one in it; {type: 'connection', id, state, wait}: 'live', 'lost' (tried again after
+// `wait` ms), 'denied', 'missing', 'none' (there are no events of it); {type: 'ended'|'gone', id}; {type: 'reload', id}:
+// it missed events that are no longer kept, and has to load the table again. Events stay text on their way through the
+// worker: to read them there, and to hand objects on, takes longer than to read them where they are used.
 
 import {EventStreamReader} from './sse.js';
 
-/** Events that are kept for tabs that come later. */
-const KEPT = 4000;
+/** How much is kept for tabs that come later, characters: some thousands of events. */
+const KEPT = 2 << 20;
 /** Streams at the same time: browsers have six connections a server, and the page needs some. */
 const MAX_STREAMS = 3;
 const FIRST_WAIT = 500;
@@ -17,7 +18,10 @@ const LONGEST_WAIT = 8000;
 /** The server writes a comment every 15 s: a stream that is silent for longer is dead. */
 const SILENCE = 45000;
 
-/** @typedef {{post: (message: any) => void}} Client */
+/**
+ * @typedef {{post: (message: any) => void}} Client
+ * @typedef {{after: number, last: number, data: string}} Facts  the events behind `after` up to `last`
+ */
 
 class Stream {
   /** @param {StreamHub} hub @param {string} id @param {number} after */
@@ -25,10 +29,12 @@ class Stream {
     this.hub = hub;
     this.id = id;
     this.after = after;
-    /** Events before it are not kept. */
+    /** Events up to it are not kept. */
     this.keptAfter = after;
-    /** @type {any[]} */
+    /** @type {Facts[]} */
     this.kept = [];
+    /** Characters in them. */
+    this.keptLength = 0;
     /** @type {Set<Client>} */
     this.clients = new Set();
     this.closed = false;
@@ -112,16 +118,18 @@ class Stream {
   }
 
   /** @param {{id: string, data: string}} message */
-  receive(message) {
-    const {events} = JSON.parse(message.data);
-    this.kept.push(...events);
-    if (this.kept.length > 2 * KEPT) {
-      const dropped = this.kept.splice(0, this.kept.length - KEPT);
-      this.keptAfter = dropped.reduce((most, event) => Math.max(most, Number(event.number ?? 0)), this.keptAfter);
-    }
+  receive({id, data}) {
     const {after} = this;
-    this.after = Math.max(after, Number(message.id) || 0);
-    this.tell({type: 'facts', after, events});
+    // Last words are no fact, and have no number.
+    this.after = Math.max(after, Number(id) || 0);
+    this.kept.push({after, last: this.after, data});
+    this.keptLength += data.length;
+    while (this.keptLength > KEPT) {
+      const dropped = /** @type {Facts} */ (this.kept.shift());
+      this.keptLength -= dropped.data.length;
+      this.keptAfter = dropped.last;
+    }
+    this.tell({type: 'facts', after, data});
   }
 
   /** @param {string} over */
@@ -170,8 +178,9 @@ export class StreamHub {
       this.streams.set(id, stream);
     }
     stream.clients.add(client);
-    const missed = stream.kept.filter((event) => Number(event.number ?? 0) > after);
-    if (missed.length > 0) client.post({type: 'facts', id, after, events: missed});
+    for (const facts of stream.kept) {
+      if (facts.last > after) client.post({type: 'facts', id, after: facts.after, data: facts.data});
+    }
     if (stream.state !== 'loading') client.post({type: 'connection', id, state: stream.state, wait: stream.wait});
   }
 

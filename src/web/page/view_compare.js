@@ -9,6 +9,7 @@ import {toCsv, toJson} from './exports.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatDuration, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
+import {keptOfOthers, SIDES} from './graph_state.js';
 import {allNodes, buildGraph} from './layout.js';
 import {otherView, writeRoute} from './route.js';
 
@@ -41,6 +42,8 @@ export class CompareView {
     this.known = new Map();
     /** @type {GraphDrawing[]} */
     this.drawings = [];
+    /** @type {number[]|null} the models whose graphs stand at the left and at the right; null: none yet */
+    this.pair = null;
     this.key = '';
     this.toolsKey = '';
   }
@@ -59,7 +62,10 @@ export class CompareView {
     return this.store.param('m', 'default');
   }
 
-  update() {
+  /** @param {Set<string>} changes */
+  update(changes) {
+    // What a new address keeps is about its own models.
+    if (changes.has('route')) this.pair = null;
     const models = this.models();
     const few = models.length < 2;
     this.samples.hidden = this.chart.element.hidden = this.graphs.hidden = few;
@@ -71,7 +77,12 @@ export class CompareView {
             this.store.selected.size > MOST ?
               el('p', {class: 'muted'}, `The first ${MOST} of ${this.store.selected.size} selected models.`) :
               null);
-    if (few) return;
+    if (few) {
+      if (this.pair) this.setPair([]);
+      // The same graphs are drawn anew when they come back, as the address has them then.
+      this.key = '';
+      return;
+    }
     this.drawSamples(models);
     const {current} = this.store;
     const metrics = [...new Set(['default', ...current?.table.metrics.keys() ?? []])];
@@ -231,6 +242,7 @@ export class CompareView {
   /** @param {number[]} models */
   drawGraphs(models) {
     const [left, right] = this.graphPair(models);
+    this.setPair([left, right]);
     for (const model of [left, right]) this.loadGraph(model);
     const a = this.known.get(left);
     const b = this.known.get(right);
@@ -243,8 +255,8 @@ export class CompareView {
     const options = models.map((m) => /** @type {[string, string]} */ ([String(m), `model ${m}`]));
     const head =
         el('div', {class: 'row'}, el('h2', {}, 'Architectures'),
-           select('left', options, String(left), (v) => this.store.setParams({gl: v, zl: null, ol: null})),
-           select('right', options, String(right), (v) => this.store.setParams({gr: v, zr: null, or: null})));
+           select('left', options, String(left), (gl) => this.store.setParams({gl})),
+           select('right', options, String(right), (gr) => this.store.setParams({gr})));
     if (a === 'loading' || b === 'loading' || a === undefined || b === undefined) {
       fill(this.graphs, head, stateBox('loading', 'The graphs are being made …'));
       return;
@@ -267,7 +279,7 @@ export class CompareView {
     const panes = el('div', {class: 'cards'});
     for (const [graph, side, model] of /** @type {[any, 'left'|'right', number][]} */ (
              [[a, 'left', left], [b, 'right', right]])) {
-      const [z, o] = side === 'left' ? ['zl', 'ol'] : ['zr', 'or'];
+      const {open: o, zoom: z} = SIDES[side === 'left' ? 0 : 1];
       const drawing = new GraphDrawing(graph, {
         label: `Architecture of model ${model}`,
         kinds: kinds(side),
@@ -333,6 +345,16 @@ export class CompareView {
                                                                   `${counted(differing.length - LISTED, 'more node')} in the CSV.`) :
                                                                null,
                                                            panes);
+  }
+
+  /**
+   * A zoom and open cells are those of one model: where another one comes to its side, the address forgets them.
+   * @param {number[]} pair  left and right; empty: no graphs are shown
+   */
+  setPair(pair) {
+    const stale = keptOfOthers(this.pair, pair);
+    this.pair = pair;
+    if (Object.keys(stale).length > 0) this.store.setParams(stale);
   }
 
   /** @param {number[]} models */

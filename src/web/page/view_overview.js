@@ -1,9 +1,10 @@
 // Where an experiment stands: counts, time left, best so far, failures, what waits. The front of any two columns is in
 // pareto_chart.js.
 
-import {Chart, d3, drawAxes, frameOf, paddedDomain, theme} from './chart.js';
+import {Chart, d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './chart.js';
 import {durationOf} from './columns.js';
 import {button, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
+import {settle} from './events.js';
 import {quoteForFilter} from './filter.js';
 import {counted, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
 import {drawSelected, ParetoChart} from './pareto_chart.js';
@@ -35,9 +36,13 @@ export class OverviewView {
     this.store = store;
     this.title = 'Overview';
     this.tiles = el('section', {class: 'tiles', 'aria-label': 'Counts'});
+    /** @type {Map<string, HTMLElement>} where the number of models with a status stands; '': of all */
+    this.counts = new Map();
     this.progress = el('section', {class: 'card', 'aria-label': 'Progress'});
     /** @type {import('./chart.js').Point[]} */
     this.bestPoints = [];
+    /** @type {import('./stats.js').BestPoint[]} what is drawn */
+    this.line = [];
     const open = (/** @type {import('./chart.js').Point} */ point) => {
       if (point.model !== undefined) store.toggle(point.model);
     };
@@ -63,7 +68,9 @@ export class OverviewView {
            el('div', {class: 'cards'}, this.waiting, this.failures));
     this.toolsKey = '';
     this.failuresKey = '';
-    this.timer = setInterval(() => this.clock(), 1000);
+    this.timer = setInterval(() => {
+      if (!document.hidden) this.clock();
+    }, 1000);
   }
 
   destroy() {
@@ -107,30 +114,48 @@ export class OverviewView {
     return writeRoute(route);
   }
 
+  /** How many models have which status: cheap enough to be shown with each batch of events. */
+  glance() {
+    const table = this.table();
+    const counts = countStates(table);
+    if ([...counts.keys()].some((state) => !this.counts.has(state))) {
+      this.drawTiles();
+      return;
+    }
+    for (const [state, place] of this.counts) {
+      const text = formatNumber(state === '' ? table.model.length : counts.get(state) ?? 0);
+      if (place.textContent !== text) place.textContent = text;
+    }
+  }
+
   drawTiles() {
     const table = this.table();
     const counts = countStates(table);
     const order =
         ['RUNNING', 'QUEUED', 'SUCCEEDED', 'STOPPED_EARLY', 'FAILED', 'INFEASIBLE', 'INTERRUPTED', 'CANCELED'];
+    this.counts.clear();
     const tile =
-        (/** @type {Node|string} */ value, /** @type {Node|string} */ label, /** @type {string|null} */ href) =>
-            el(href ? 'a' : 'div', {class: 'tile card', href}, el('span', {class: 'value'}, value),
-               el('span', {class: 'label'}, label));
-    // Settles the fronts.
-    this.store.selection();
+        (/** @type {Node} */ value, /** @type {Node|string} */ label, /** @type {string|null} */ href) =>
+            el(href ? 'a' : 'div', {class: 'tile card', href}, value, el('span', {class: 'label'}, label));
+    const countOf = (/** @type {string} */ state, /** @type {number} */ models) => {
+      const place = el('span', {class: 'value'}, formatNumber(models));
+      this.counts.set(state, place);
+      return place;
+    };
+    settle(table);
     const {metric, goal} = table.objectives[0];
     const best = findBest(table);
     fill(
         this.tiles,
         tile(
-            best === null ? '–' : formatNumber(table.metrics.get(metric)?.[best]),
+            el('span', {class: 'value'}, best === null ? '–' : formatNumber(table.metrics.get(metric)?.[best])),
             best === null ? 'best: none yet' : `best ${oneLine(metric, 30)}, model ${table.model[best]}`,
             best === null ? null : writeRoute(otherView(this.store.route, 'model', table.model[best]))),
-        tile(formatNumber(table.model.length), 'models', this.modelsLink('')),
+        tile(countOf('', table.model.length), 'models', this.modelsLink('')),
         ...order.filter((state) => counts.has(state))
             .map(
                 (state) => tile(
-                    formatNumber(counts.get(state)), statusBadge(state),
+                    countOf(state, counts.get(state) ?? 0), statusBadge(state),
                     this.modelsLink(`status = ${state.toLowerCase()}`))));
   }
 
@@ -204,7 +229,7 @@ export class OverviewView {
   bestSentence() {
     const table = this.table();
     const {metric, goal} = table.objectives[0];
-    const line = this.bestLine();
+    const {line} = this;
     const improved = line.filter((p) => p.improved);
     if (improved.length === 0)
       return line.length === 0 ? 'No model has ended yet.' :
@@ -230,7 +255,7 @@ export class OverviewView {
   drawBest(ctx, width, height) {
     const table = this.table();
     const colors = theme();
-    const line = this.bestLine();
+    const line = this.line = this.bestLine();
     const byTime = this.store.param('by', 'models') === 'time';
     const frame = frameOf(width, height);
     const from = table.started ?? line[0]?.time ?? 0;
@@ -265,14 +290,12 @@ export class OverviewView {
       if (p.value === null) continue;
       const px = x(place(p));
       const py = y(p.value);
-      ctx.beginPath();
-      ctx.arc(px, py, line.length > 500 ? 1.6 : 2.6, 0, 2 * Math.PI);
-      ctx.fill();
+      drawDot(ctx, px, py, line.length > 500 ? 1.6 : 2.6);
       this.bestPoints.push({
         x: px,
         y: py,
         model: table.model[p.row],
-        text: `model ${table.model[p.row]}: ${formatNumber(p.value)}${p.improved ? ', the best until then' : ''}\n${
+        text: () => `model ${table.model[p.row]}: ${formatNumber(p.value)}${p.improved ? ', the best until then' : ''}\n${
             formatTime(p.time)}`
       });
     }

@@ -1,6 +1,11 @@
 // A program outside of Lanista's tree: a component of each kind in one file, which includes nothing but public headers.
 // direct.textproto and graph.textproto use all of them, by name.
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <memory>
@@ -45,7 +50,7 @@ LANISTA_REGISTER(model_space, "own_net", nn::MakeModelSpace<OwnNet>);
 
 absl::StatusOr<v1::ModelGraph> MakeGraph(const Params& params) {
   graph::Builder net("OwnGraph", graph::kOperators);
-  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 2}));
+  graph::Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 2}));
   x = net.Add("hidden", graph::MakeOp("Linear", {{"in_features", 2}, {"out_features", params.Get<int64_t>("width")}}),
               {x});
   net.Output(net.Add("act", graph::MakeOp("ReLU"), {x}));
@@ -149,9 +154,9 @@ class OwnDevices : public lanista::DeviceSource {
   explicit OwnDevices(int64_t count) : count_(count) {}
   absl::StatusOr<std::vector<v1::Device>> Devices() const override {
     v1::Device slot;
-    slot.set_kind(v1::CPU);
+    slot.set_kind(v1::DeviceKind::CPU);
     slot.set_threads(1);
-    slot.set_isolation(v1::PROCESS);
+    slot.set_isolation(v1::LocalConfig::PROCESS);
     return std::vector<v1::Device>(static_cast<size_t>(count_), slot);
   }
 
@@ -162,6 +167,55 @@ absl::StatusOr<std::unique_ptr<lanista::DeviceSource>> MakeDevices(const Params&
   return std::make_unique<OwnDevices>(params.Get<int64_t>("count"));
 }
 LANISTA_REGISTER(device_source, "own_devices", MakeDevices);
+
+// A node on this machine, a process of this program.
+class OwnNode : public lanista::NodeSource {
+ public:
+  OwnNode(const lanista::NodeSourceContext& context, int64_t slots)
+      : words_{context.program,
+               "node",
+               "--name=own",
+               "--head=" + context.head,
+               "--cpu-slots=" + std::to_string(slots),
+               "--give-up-after=60"},
+        slots_(static_cast<int>(slots)) {}
+
+  Prospect Step(const Situation& situation) override {
+    Prospect prospect;
+    if (!situation.nodes.empty()) return prospect;
+    if (process_ < 0) Start();
+    prospect.devices = slots_;
+    prospect.because = "node own begins";
+    return prospect;
+  }
+  void End() override {
+    if (process_ < 0) return;
+    kill(process_, SIGTERM);
+    waitpid(process_, nullptr, 0);
+  }
+
+ private:
+  void Start() {
+    std::vector<char*> arguments;
+    for (std::string& word : words_) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    // What the search prints stays alone.
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (posix_spawn(&process_, arguments[0], &actions, nullptr, arguments.data(), environ) != 0) process_ = -1;
+    posix_spawn_file_actions_destroy(&actions);
+  }
+
+  std::vector<std::string> words_;
+  const int slots_;
+  pid_t process_ = -1;
+};
+absl::StatusOr<std::unique_ptr<lanista::NodeSource>> MakeNode(const Params& params,
+                                                              const lanista::NodeSourceContext& context) {
+  return std::make_unique<OwnNode>(context, params.Get<int64_t>("slots"));
+}
+LANISTA_REGISTER(node_source, "own_node", MakeNode);
 
 }  // namespace
 

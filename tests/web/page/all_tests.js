@@ -11,6 +11,7 @@ import './graph_test.js';
 import './log_tail_test.js';
 import './merged_test.js';
 import './nodes_test.js';
+import './notices_test.js';
 import './route_test.js';
 import './stats_test.js';
 import './store_test.js';

@@ -26,6 +26,29 @@ test('a table without models and without choices can be read', () => {
   equal(table.choices.length, 0);
 });
 
+test('what all models have in common is said once', () => {
+  const document = sampleDocument();
+  const table = decodeColumns(
+      {...document, status_of: 0, attempts: 1, steps: 2, metrics: {default: 'NaN'}, latest: 0.5, failure_of: null});
+  equal(table.state, new Array(5).fill('SUCCEEDED'));
+  equal([table.attempts, table.steps, table.latest], [1, 2, 0.5].map((entry) => new Array(5).fill(entry)));
+  equal(table.metrics.get('default'), new Array(5).fill(NaN));
+  equal([table.stoppedStep, table.failureOf], [0, 1].map(() => new Array(5).fill(null)));
+  // Each has its own lists: an event changes one model.
+  table.attempts[0] = 2;
+  equal([table.attempts[1], decodeColumns(document).attempts[0]], [1, 1]);
+});
+
+test('times count from the start of the experiment and of the model', () => {
+  const columns = {model: [1, 2, 3], statuses: ['RUNNING'], status_of: 0};
+  const table = decodeColumns({...columns, started: 1000, start: [0, 5, null], end: [7, null, 9], begun: [0, -3, null]});
+  equal(table.start, [1000, 1005, null]);
+  equal(table.end, [1007, null, 1009]);
+  equal(table.begun, [1000, 1002, null]);
+  // One that never ran, as far as its journal says.
+  equal(decodeColumns({...columns, started: null, start: 5, end: 7, begun: null}).end, [12, 12, 12]);
+});
+
 test('decoding copies: the document stays as it was', () => {
   const document = sampleDocument();
   decodeColumns(document).model.push(6);

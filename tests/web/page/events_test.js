@@ -162,9 +162,32 @@ test('a new model gets a row in every column, and the table is known to be incom
                ...table.metrics.values()])
     equal(column.length, 6);
   equal(table.state[5], 'RUNNING');
-  check(table.incomplete, 'the sample is missing');
+  equal([...table.unknown], [8]);
   equal(all.attempts.devices, ['n/cpu:0', 'n/cuda:1']);
   equal(all.attempts.device[1], 1);
+});
+
+test('an outcome brings the sample of its model, also with candidates that the space does not list', () => {
+  const all = loaded();
+  const outcome = (number, values) => ({
+    number,
+    outcome: {
+      model: 8,
+      outcome: 'SUCCEEDED',
+      sample: {decisions: Object.entries(values).map(([label, value]) => ({label, index: [0], value: [value]}))}
+    }
+  });
+  applyEvents(all, [outcome('11', {op: {s: 'skip'}, kernel: {i: '7'}, inputs: {list: {values: [{s: 'a'}]}}})]);
+  const {table} = all;
+  const row = table.rowOf.get(8);
+  const chosen = () => table.choices.map((choice) => choice.candidates[choice.chosen[row]]);
+  equal(chosen(), ['skip', 7, ['a']]);
+  equal(table.choices[1].candidates, [3, 5, 7]);
+  equal(table.unknown.size, 0);
+  // The same list is the same candidate.
+  applyEvents(all, [outcome('12', {op: {s: 'skip'}, kernel: {i: '3'}, inputs: {list: {values: [{s: 'a'}]}}})]);
+  equal(chosen(), ['skip', 3, ['a']]);
+  equal(table.choices[2].candidates.length, 4);
 });
 
 test('an attempt that goes on keeps the steps that it went on from, and one that begins anew none', () => {
@@ -214,7 +237,7 @@ test('late events of an earlier attempt do not count', () => {
 
 test('states follow, and the failure of an experiment has the name that documents use', () => {
   const all = loaded();
-  applyEvents(all, [{number: '11', time: time(9000), state: {state: 'EXPERIMENT_FAILED', reason: 'the disk'}}]);
+  applyEvents(all, [{number: '11', time: time(9000), state: {state: 'FAILED', reason: 'the disk'}}]);
   equal([all.table.status, all.table.reason], ['FAILED', 'the disk']);
 });
 

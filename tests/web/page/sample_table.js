@@ -12,8 +12,8 @@ export function sampleDocument() {
     model: [1, 2, 3, 4, 5],
     statuses: ['SUCCEEDED', 'FAILED', 'RUNNING'],
     status_of: [0, 0, 1, 0, 2],
-    start: [1000, 2000, 3000, 4000, 5000],
-    end: [3000, 5000, 4000, 4500, null],
+    start: [0, 1000, 2000, 3000, 4000],
+    end: [2000, 3000, 1000, 500, null],
     attempts: [1, 1, 2, 1, 1],
     steps: [3, 3, 1, 3, 2],
     choices: [
@@ -34,7 +34,7 @@ export function sampleDocument() {
     latest: [null, null, null, null, 0.4],
     violation: [0, 0, null, 0, null],
     front: [0, 0, null, 0, null],
-    stopped_step: [null, null, null, null, null],
+    stopped_step: null,
     failures: [{reason: 'OUT_OF_MEMORY', message: 'too big'}],
     failure_of: [null, null, 0, null, null],
   };

@@ -8,6 +8,7 @@ import {curveBytes} from './sample_table.js';
 
 // In node.
 globalThis.window ??= /** @type {any} */ (globalThis);
+globalThis.requestAnimationFrame ??= /** @type {any} */ ((run) => setTimeout(run, 0));
 
 /** Lets everything go on that waits for nothing. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
@@ -137,7 +138,7 @@ class Head {
         status_of: number < 2 ? [] : [0],
         attempts: number < 2 ? [] : [number < 6 ? 1 : 2],
         steps: number < 2 ? [] : [stepsAfter(number).length],
-        start: number < 2 ? [] : [number < 6 ? 2000 : 6000],
+        start: number < 2 ? [] : [number < 6 ? 1000 : 5000],
       };
     }
     return {};
@@ -267,6 +268,106 @@ test('an event that was sent before the stream knew of an earlier table is no re
   head.sent = 8;
   head.store.watch();
   expectAll(head, 8);
+});
+
+/** Timers of a second and more wait until the test runs them. */
+function holdTimers() {
+  const {setTimeout: original} = window;
+  /** @type {(() => void)[]} */
+  const held = [];
+  /** @type {number[]} after how many ms the browser would run them */
+  const waits = [];
+  window.setTimeout = /** @type {any} */ ((run, ms, ...rest) => {
+    if (ms < 1000) return original.call(window, run, ms, ...rest);
+    waits.push(ms);
+    return held.push(run);
+  });
+  const release = () => {
+    window.setTimeout = original;
+  };
+  return {held, waits, release};
+}
+
+test('the table is loaded again for the samples of new models, but not where these have ended meanwhile', async () => {
+  for (const ends of [false, true]) {
+    const head = new Head();
+    head.send(1);
+    await head.open();
+    const {held, release} = holdTimers();
+    try {
+      head.send(2);
+      equal([head.store.current.table.unknown.size, held.length], [1, 1]);
+      if (ends) {
+        const outcome = {model: 1, attempt: 1, outcome: 'SUCCEEDED', sample: {decisions: []}};
+        head.store.receive({type: 'facts', id: 'a', after: 2, events: [{number: '3', outcome}]});
+      }
+      head.asked = [];
+      held[0]();
+      await settle();
+      equal(head.asked.includes('experiments/a/columns'), !ends);
+      equal([head.store.current.table.unknown.size, held.length], [0, 1]);
+    } finally {
+      release();
+    }
+  }
+});
+
+test('models that are only proposed are loaded, unless events tell of as many meanwhile', async () => {
+  for (const begins of [false, true]) {
+    const head = new Head();
+    head.store.info = {};
+    head.send(1);
+    await head.open();
+    head.show = {models: {total: 1}};
+    const {held, release} = holdTimers();
+    try {
+      await head.store.poll();
+      equal(held.length, 1);
+      if (begins) head.send(2);
+      if (begins) head.store.current.table.unknown.clear();
+      head.asked = [];
+      held[0]();
+      await settle();
+      equal(head.asked.includes('experiments/a/columns'), !begins);
+    } finally {
+      release();
+    }
+  }
+});
+
+test('the table is not loaded again while it is on its way', async () => {
+  const head = new Head();
+  head.send(1);
+  await head.open();
+  // The table was loaded long ago.
+  head.store.lastReload -= 1e6;
+  const {waits, release} = holdTimers();
+  try {
+    head.slow = true;
+    const loaded = head.store.reload();
+    head.send(2);
+    equal(waits.length, 1);
+    check(waits[0] > 2000, `${waits[0]} ms later`);
+    head.slow = false;
+    await head.release();
+    await loaded;
+  } finally {
+    release();
+  }
+});
+
+test('the pace of loads is that of the experiment that is shown', async () => {
+  const head = new Head();
+  head.send(1);
+  head.store.reloadCost = 1e6;
+  await head.open();
+  const {waits, release} = holdTimers();
+  try {
+    head.send(2);
+    check(waits[0] < 1e6, `${waits[0]} ms later`);
+  } finally {
+    release();
+  }
 });
 
 test('limits and the time that it ran are loaded with the table', async () => {

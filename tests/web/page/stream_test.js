@@ -1,4 +1,5 @@
 import {EventStreamReader} from '../../../src/web/page/sse.js';
+import {StreamHub} from '../../../src/web/page/stream_hub.js';
 
 import {check, equal, test, thrown} from './harness.js';
 
@@ -28,4 +29,99 @@ test('a line without end is refused at last', () => {
                         for (let i = 0; i < 20; ++i) reader.push(block);
                       }).message),
       'a limit');
+});
+
+/** What a hub's clients are told, while the test says what comes from the server. */
+class Wire {
+  constructor() {
+    /** @type {ReadableStreamDefaultController<Uint8Array>|null} */
+    this.server = null;
+    /** @type {string[]} */
+    this.asked = [];
+    this.original = globalThis.fetch;
+    globalThis.fetch = /** @type {any} */ (async (address) => {
+      this.asked.push(address);
+      return new Response(new ReadableStream({
+        start: (controller) => {
+          this.server = controller;
+        }
+      }));
+    });
+    this.hub = new StreamHub('http://here/');
+  }
+
+  /** Events with these numbers, in one message; each is so long. */
+  async send(numbers, length = 10) {
+    const events = numbers.map((number) => ({number: String(number), text: 'x'.repeat(length)}));
+    this.server?.enqueue(new TextEncoder().encode(
+        `id: ${numbers[numbers.length - 1]}\nevent: facts\ndata: ${JSON.stringify({events})}\n\n`));
+    await this.settle();
+  }
+
+  async settle() {
+    for (let i = 0; i < 5; ++i) await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+
+  /** Of a client, the numbers of its events; 'reload' and the like as they are. */
+  async watch(after) {
+    /** @type {any[]} */
+    const told = [];
+    /** @type {number[]} */
+    const afters = [];
+    const client = {
+      post: (message) => {
+        if (message.type === 'connection') return;
+        if (message.type !== 'facts') {
+          told.push(message.type);
+          return;
+        }
+        afters.push(message.after);
+        told.push(...JSON.parse(message.data).events.map(({number}) => Number(number)));
+      }
+    };
+    this.hub.watch(client, 'a', after);
+    await this.settle();
+    return {client, told, afters};
+  }
+
+  close() {
+    for (const stream of this.hub.streams.values()) stream.close();
+    globalThis.fetch = this.original;
+  }
+}
+
+test('who comes late is told what was kept, as it came', async () => {
+  const wire = new Wire();
+  try {
+    const first = await wire.watch(3);
+    equal(wire.asked, ['http://here/api/v1/experiments/a/events?after=3']);
+    await wire.send([4, 5]);
+    await wire.send([8]);
+    equal([first.told, first.afters], [[4, 5, 8], [3, 5]]);
+    // Whatever it knows, no message is one that it could not place: `after` is at most what it knows.
+    const early = await wire.watch(3);
+    const late = await wire.watch(4);
+    const last = await wire.watch(8);
+    equal([early.told, early.afters], [[4, 5, 8], [3, 5]]);
+    equal([late.told, late.afters], [[4, 5, 8], [3, 5]]);
+    equal(last.told, []);
+    await wire.send([9]);
+    equal([first, early, late, last].map(({told}) => told[told.length - 1]), [9, 9, 9, 9]);
+    equal(wire.asked.length, 1);
+  } finally {
+    wire.close();
+  }
+});
+
+test('what is kept has an end, and who knows less loads the table again', async () => {
+  const wire = new Wire();
+  try {
+    const first = await wire.watch(0);
+    for (let number = 1; number <= 6; ++number) await wire.send([number], 500000);
+    equal(first.told, [1, 2, 3, 4, 5, 6]);
+    equal((await wire.watch(1)).told, ['reload']);
+    equal((await wire.watch(2)).told, [3, 4, 5, 6]);
+  } finally {
+    wire.close();
+  }
 });
