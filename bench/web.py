@@ -4,6 +4,7 @@ Environment, set by web.sh: LANISTA: the program, with lanista-trial beside it. 
 docs/benchmarks.md explains the figures: medians of some rounds, where nothing else is said.
 """
 
+import bisect
 import datetime
 import json
 import math
@@ -71,8 +72,9 @@ class Size:
         self.flood = (50, 20) if quick else (1000, 97)
         self.scroll_frames = 60 if quick else 300
         self.report_seconds = 2 if quick else 15
-        self.trials = 3000 if quick else 6000
+        self.trials = 20000 if quick else 60000
         self.cost_rounds = 1 if quick else 5
+        self.cost_seconds = 2 if quick else 5
 
 
 def program(name):
@@ -311,53 +313,64 @@ def measure_streams(head, link, experiment, size, figures):
     figures["stream_threads"] = threads
 
 
-def run_constant(config, state, page):
-    """When the models of a search ended, in their order; and when its page was open: seconds since 1970. Without a page:
-    None."""
-    search = Process(program("LANISTA"), "run", config, "--state-dir", state, *([] if page is None else ["--web", "0"]))
-    link = None if page is None else search.line("page: ")
+def open_overview(page, link):
+    page.go(link)
+    page.wait("return document.querySelector('main table a') !== null")
+    page.run("location.hash = document.querySelector('main table a').getAttribute('href')")
+    page.wait("return document.querySelectorAll('.tile').length > 1")
+
+
+def run_watched(config, state, page, seconds):
+    """Runs a search whose page is closed for some seconds, then open for as many, and so on to its end. When its models
+    ended, in their order; and these times, as (begin, end): seconds since 1970. To open the page belongs to none."""
+    search = Process(program("LANISTA"), "run", config, "--state-dir", state, "--web", "0")
+    link = search.line("page: ")
     # It says a line for each model, and would wait for who does not read them.
     drain = threading.Thread(target=search.process.stdout.read, daemon=True)
     drain.start()
-    opened = None
-    if page is not None:
-        page.go(link)
-        page.wait("return document.querySelector('main table a') !== null")
-        page.run("location.hash = document.querySelector('main table a').getAttribute('href')")
-        page.wait("return document.querySelectorAll('.tile').length > 1")
-        opened = time.time()
+    times = []
+    while search.process.poll() is None:
+        if len(times) % 2 == 0:
+            page.go("about:blank")
+        else:
+            try:
+                open_overview(page, link)
+            except (AssertionError, RuntimeError):
+                # Its server has ended with the search.
+                if search.process.wait(timeout=10) == 0:
+                    break
+                raise
+        time.sleep(0.5)
+        begin = time.time()
+        time.sleep(seconds)
+        times.append((begin, begin + seconds))
     drain.join()
     if search.process.wait() != 0:
         raise RuntimeError("`lanista run` failed")
     trials = json.loads(subprocess.run([program("LANISTA"), "trials", "latest", "--json", "--state-dir", state],
                                        check=True, stdout=subprocess.PIPE).stdout)
     ends = [model["attempts"][-1]["end"].replace("Z", "+00:00") for model in trials["models"]]
-    return sorted(datetime.datetime.fromisoformat(end).timestamp() for end in ends), opened
+    return sorted(datetime.datetime.fromisoformat(end).timestamp() for end in ends), times
 
 
 def measure_cost(folder, size, figures):
-    """What an open page takes of a search's trials a second. To open it, with the start of all that, is no part of it:
-    only models count that end when the page is open, and alone as many."""
+    """What an open page takes of a search's trials a second: each time that it is open is compared with those before and
+    after it, so that what makes the whole machine slower or quicker meanwhile does not count."""
     config = os.path.join(folder, "constant.textproto")
     with open(config, "w", encoding="utf-8") as file:
         file.write(CONSTANT_SEARCH % size.trials)
-
-    def rate(ends):
-        return (len(ends) - 1) / (ends[-1] - ends[0])
-
-    rates = []
-    for i in range(size.cost_rounds):
-        alone, _ = run_constant(config, os.path.join(folder, "alone-%d" % i), None)
-        page = Page()
-        try:
-            ends, opened = run_constant(config, os.path.join(folder, "page-%d" % i), page)
-        finally:
-            page.close()
-        first = sum(end < opened for end in ends)
-        if size.trials - first < size.trials / 4:
-            raise RuntimeError("the search was nearly over when its page was open: it needs more trials")
-        rates.append(rate(ends[first:]) / rate(alone[first:]))
-    figures["page_cost"] = 1 - statistics.median(rates)
+    ratios = []
+    page = Page()
+    try:
+        for i in range(size.cost_rounds):
+            ends, times = run_watched(config, os.path.join(folder, "constant-%d" % i), page, size.cost_seconds)
+            ended = [bisect.bisect(ends, end) - bisect.bisect(ends, begin) for begin, end in times if end < ends[-1]]
+            ratios += [2 * ended[k] / (ended[k - 1] + ended[k + 1]) for k in range(1, len(ended) - 1, 2)]
+    finally:
+        page.close()
+    if not ratios:
+        raise RuntimeError("the search was over before its page was open and closed again: it needs more trials")
+    figures["page_cost"] = 1 - statistics.median(ratios)
 
 
 def measure_all(folder, size):

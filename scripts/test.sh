@@ -4,7 +4,8 @@
 #
 #   scripts/test.sh [--ci]
 #
-# --ci also runs what is quick under AddressSanitizer and ThreadSanitizer, and counts a skipped test case as a failure
+# --ci also runs what is quick under AddressSanitizer and ThreadSanitizer, fuzzes what strangers write for a minute each
+# (unless all before took so long that there is no time to build for it), and counts a skipped test case as a failure
 # unless tests/allowed_skips.txt lists it.
 #
 # Tests that want real data look in LANISTA_TEST_DATA (it holds mnist/), by default in a folder shared/data beside the
@@ -12,6 +13,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
+started=$(date +%s)
 ci=""
 case "${1:-}" in
   "") ;;
@@ -32,7 +34,8 @@ passed=0
 failed=0
 skipped=0
 events=$(mktemp)
-trap 'rm -f "$events"' EXIT
+findings=$(mktemp -d)
+trap 'rm -rf "$events" "$findings"' EXIT
 
 # Counts one test that is a command.
 check() {
@@ -63,6 +66,15 @@ every_test_is_in_a_suite() {
   }
 }
 
+# An input that breaks a target is printed: nothing of a CI machine lives on.
+fuzz() {
+  LANISTA_FUZZ_DIR=$findings ./scripts/fuzz.sh 60 config framing graph node && return
+  for input in "$findings"/*-crash-* "$findings"/*-timeout-* "$findings"/*-oom-*; do
+    [ ! -f "$input" ] || { echo "test.sh: $(basename "$input") as base64:" && base64 "$input"; }
+  done
+  return 1
+}
+
 check ./scripts/check_rooms.sh
 check ./scripts/check_format.sh
 check ./scripts/check_docs.py
@@ -72,6 +84,12 @@ if [ -n "$ci" ]; then
   run_tests --config=asan //tests:asan
   run_tests --config=tsan //tests/data:prefetch_test
   check ./scripts/tsan.sh --planted-race
+  # From nothing this takes 15 minutes on two processors, and CI has 90 for all.
+  if [ $(($(date +%s) - started)) -lt 3600 ]; then
+    check fuzz
+  else
+    echo "test.sh: all this took more than an hour: nothing is fuzzed"
+  fi
 fi
 
 printf '%s passed, %s failed' "$passed" "$failed"

@@ -159,7 +159,7 @@ Json ColumnsDocument(const ExperimentTable& table) {
     const AttemptRecord* const shown = model.shown_attempt();
     const bool has_start = shown != nullptr && shown->started.has_value();
     const int64_t attempt_start = has_start ? absl::ToUnixMillis(*shown->started) : experiment_start;
-    start.push_back(has_start ? Json(attempt_start - experiment_start) : Json());
+    start.push_back(shown == nullptr ? Json() : MillisJson(shown->started, experiment_start));
     end.push_back(shown == nullptr ? Json() : MillisJson(shown->ended, attempt_start));
     begun.push_back(MillisJson(model.begun(), attempt_start));
     attempts.push_back(model.attempts.size());

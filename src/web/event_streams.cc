@@ -1,13 +1,20 @@
 #include "src/web/event_streams.h"
 
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
+#include "protos/service.pb.h"
 #include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
+#include "src/base/thread_priority.h"
 #include "src/base/utf8.h"
 #include "src/storage/journal.h"
 
@@ -17,31 +24,41 @@ namespace {
 using Text = std::shared_ptr<const std::string>;
 
 // Of one stream in a row, so that others get their turn.
-constexpr int kBatchesInARow = 4;
+constexpr int kBatchesInARow = 8;
+
+// The pause after some work is so many times as long.
+constexpr int kPauseShare = 20;
 
 Text MakeText(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
 
+// {"events": [...]}. Fields at their defaults are left out: to write them costs several times as much as all the rest.
+std::string EventsJson(const v1::WatchReply& shown) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  const auto encoded = google::protobuf::util::MessageToJsonString(shown, &json, options);
+  if (encoded.ok()) return json;
+  // Times beyond the year 9999 have no form in JSON; those of a journal end in 2262.
+  spdlog::error("{}the page does not see facts up to {}: {}", LogTag(shown.events(0).experiment()),
+                shown.events().rbegin()->number(), OneLine(ToUtf8(std::string(encoded.message()))));
+  return R"({"events":[]})";
+}
+
 // The message with these events.
 Text EncodeEvents(const std::vector<v1::ExperimentEvent>& events) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string list;
-  for (const v1::ExperimentEvent& event : events) {
-    std::string json;
-    const auto encoded = google::protobuf::util::MessageToJsonString(event, &json, options);
-    if (!encoded.ok()) {
-      // A time beyond the year 9999, say, from a damaged journal. The page shows the rest.
-      spdlog::error("{}the page does not see fact {}: {}", LogTag(event.experiment()), event.number(),
-                    OneLine(ToUtf8(std::string(encoded.message()))));
-      continue;
-    }
-    absl::StrAppend(&list, list.empty() ? "" : ",", json);
-  }
+  v1::WatchReply shown;
+  *shown.mutable_events() = {events.begin(), events.end()};
   // Last words are no fact, and have no number.
   const int64_t number = events.back().number();
   const std::string id = number > 0 ? absl::StrCat("id: ", number, "\n") : "";
-  return MakeText(absl::StrCat(id, "event: facts\ndata: {\"events\":[", list, "]}\n\n"));
+  return MakeText(absl::StrCat(id, "event: facts\ndata: ", EventsJson(shown), "\n\n"));
+}
+
+// What this thread has used; how long it waited for a processor does not count.
+std::chrono::nanoseconds ProcessorTime() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 Text EndMessage(const char* event) { return MakeText(absl::StrCat("event: ", event, "\ndata: {}\n\n")); }
@@ -117,6 +134,8 @@ absl::StatusOr<std::unique_ptr<ExperimentWatch>> EventStreams::Watch(const std::
 }
 
 void EventStreams::Work() {
+  // Whoever looks on does not hold up what is looked at.
+  LowerThreadPriority();
   Clock::time_point next_comment = Clock::now() + options_.comment_interval;
   Wakes& wakes = *wakes_;
   std::unique_lock<std::mutex> lock(wakes.mutex);
@@ -126,6 +145,7 @@ void EventStreams::Work() {
     const std::set<std::string> woken = std::exchange(wakes.woken, {});
     for (auto& [id, reader] : std::exchange(arrivals_, {})) feeds_[id].readers.push_back(std::move(reader));
     lock.unlock();
+    const Clock::duration begun = ProcessorTime();
     std::set<std::string> unfinished;
     for (const std::string& id : woken) {
       const auto feed = feeds_.find(id);
@@ -133,13 +153,17 @@ void EventStreams::Work() {
       if (Serve(id, &feed->second)) unfinished.insert(id);
       if (feed->second.readers.empty()) feeds_.erase(feed);
     }
+    // Who is behind is not held up: it would never catch up with a quick search.
+    const Clock::duration longest = unfinished.empty() ? options_.longest_pause : options_.pause;
+    const Clock::duration pause =
+        std::max<Clock::duration>(options_.pause, std::min(longest, kPauseShare * (ProcessorTime() - begun)));
     if (Clock::now() >= next_comment) {
       Comment();
       next_comment = Clock::now() + options_.comment_interval;
     }
     lock.lock();
     wakes.woken.insert(unfinished.begin(), unfinished.end());
-    if (wakes.changed.wait_for(lock, options_.pause, [&wakes] { return wakes.ended; })) break;
+    if (wakes.changed.wait_for(lock, pause, [&wakes] { return wakes.ended; })) break;
   }
   for (auto& [id, reader] : arrivals_) reader.stream->End();
   lock.unlock();

@@ -35,8 +35,11 @@ namespace lanista {
 class EventStreams {
  public:
   struct Options {
-    // Events that come within it are sent together.
+    // Events that come within it are sent together. Where sending them would take more than a twentieth of the time,
+    // the pause is longer, up to `longest_pause`: a message wakes five threads, those of the browser among them, and a
+    // search that ends thousands of models a second needs the processors itself.
     std::chrono::milliseconds pause{50};
+    std::chrono::milliseconds longest_pause{400};
     // A stream without news gets a comment, so that those that lie between, and the server itself, notice who has gone.
     std::chrono::milliseconds comment_interval{15000};
     size_t max_unsent = 1 << 20;

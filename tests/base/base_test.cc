@@ -1,4 +1,10 @@
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -11,6 +17,7 @@
 #include "src/base/params.h"
 #include "src/base/registry.h"
 #include "src/base/status.h"
+#include "src/base/thread_priority.h"
 
 namespace lanista {
 namespace {
@@ -134,6 +141,18 @@ TEST(NamedThingsTest, AnUnknownNameListsTheKnownOnes) {
   ASSERT_NE(numbers.Find("two"), nullptr);
   EXPECT_EQ(*numbers.Find("two"), 2);
   EXPECT_EQ(numbers.Find("six"), nullptr);
+}
+
+TEST(ThreadPriorityTest, TheOtherThreadsKeepTheirs) {
+  const auto niceness = [] { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); };
+  const int before = niceness();
+  int lowered = before;
+  std::thread([&] {
+    LowerThreadPriority();
+    lowered = niceness();
+  }).join();
+  EXPECT_EQ(lowered, std::max(before, 10));
+  EXPECT_EQ(niceness(), before);
 }
 
 }  // namespace

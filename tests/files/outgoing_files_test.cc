@@ -60,6 +60,7 @@ TEST(OutgoingFilesTest, AGraphComesWithItsArchives) {
   MakeFile(folder + "/elsewhere/net.pt", "weights");
   v1::ModelGraph model;
   model.set_name("net");
+  model.add_graphs()->set_name("net");
   model.add_archives()->set_path(folder + "/elsewhere/net.pt");
   const std::string graph = MakeFile(folder + "/net.textproto", graph::Write(model, graph::Format::kText));
   const auto outgoing = OutgoingFiles::Make({graph}, {graph});

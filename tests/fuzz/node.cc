@@ -34,15 +34,17 @@ struct Service {
   std::vector<WorkerActor> workers;
 };
 
-// Gives each worker that is ready a trial of two models, and believes what it hears.
-TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::stateful_pointer<Service> self) {
+// Gives each worker that is ready a trial of two models of `experiment`, and believes what it hears. (UBSan refuses
+// CAF's way to spawn an actor without arguments: it dereferences a pointer that is null then.)
+TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::stateful_pointer<Service> self,
+                                                const std::string& experiment) {
   self->set_down_handler([](const caf::down_msg&) {});
   return {
-      [self](const v1::WorkerReady& ready) {
+      [self, experiment](const v1::WorkerReady& ready) {
         const auto number = static_cast<size_t>(ready.worker());
         fuzz::Require(number < self->state.workers.size(), "a worker is ready that has never joined");
         v1::TrialSpec spec;
-        spec.set_experiment("e");
+        spec.set_experiment(experiment);
         spec.set_trial(1);
         for (const int model : {1, 2}) {
           spec.add_models()->set_model(model);
@@ -51,8 +53,9 @@ TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::stateful_p
         self->send(self->state.workers[number], spec);
       },
       [](const v1::ProcessUp&) {},
-      [](const v1::ModelEvent& event) {
-        fuzz::Require(event.experiment() == "e" && event.trial() == 1, "a node speaks of a trial that is not its own");
+      [experiment](const v1::ModelEvent& event) {
+        fuzz::Require(event.experiment() == experiment && event.trial() == 1,
+                      "a node speaks of a trial that is not its own");
       },
       [](const v1::TrialEnded& ended) { fuzz::Require(ended.trial() == 1, "a trial ends that was never begun"); },
       [](const v1::TrialSpec&, const TrialOwnerActor&) {},
@@ -61,10 +64,10 @@ TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::stateful_p
       [](const v1::EventsRecorded&) {},
       [](const v1::ReturningTrials&, const TrialOwnerActor&) {},
       // Believes the node, where it has that trial.
-      [](const v1::NodeReturned& returned, const WorkerActor&) {
+      [experiment](const v1::NodeReturned& returned, const WorkerActor&) {
         v1::KeptTrials kept;
         for (const v1::HeldTrial& held : returned.trials()) {
-          if (held.experiment() != "e" || held.trial() != 1) continue;
+          if (held.experiment() != experiment || held.trial() != 1) continue;
           v1::TrialSpec& spec = *kept.add_trials()->mutable_spec();
           spec.set_experiment(held.experiment());
           spec.set_trial(held.trial());
@@ -96,7 +99,7 @@ TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::stateful_p
 class Head {
  public:
   Head() {
-    service_ = system_.spawn(FakeService);
+    service_ = system_.spawn(FakeService, "e");
     NodesOptions options;
     options.service = service_;
     options.head = "H";

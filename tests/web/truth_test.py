@@ -95,7 +95,7 @@ class TruthTest(JournalTest):
                 events = self.events(name)
                 self.assertGreater(len(events), 50)
                 for moment in moments:
-                    later = [event for event in events if int(event["number"]) > moment["columns"]["number"]]
+                    later = [event for event in events if int(event.get("number", 0)) > moment["columns"]["number"]]
                     differences = browser.run(
                         "return import('/tests/web/page/grown.js').then((m) => m.differences(...arguments));",
                         moment, later, last)

@@ -310,3 +310,20 @@ test('times of an attempt that goes on count from the start of the first one', (
   ]);
   equal(all.times.get('default').of.get(6).values, [1]);
 });
+
+test('fields that are left out are at their defaults', () => {
+  const all = loaded();
+  applyEvents(all, [
+    {number: '11', model: {model: 6, attempt: 1, trial: 10, time: time(6000), started: {device: {kind: 'CPU'}}}},
+    {number: '12', model: {model: 6, attempt: 1, trial: 10, time: time(6500), intermediate: {metrics: {values: {default: 0}}}}},
+    {number: '13', outcome: {model: 6, attempt: 1, outcome: 'STOPPED_EARLY', metrics: {values: {default: 0}}}},
+    {state: {state: 'RUNNING'}},
+  ]);
+  const {table} = all;
+  const row = table.rowOf.get(6);
+  equal([table.state[row], table.steps[row], table.stoppedStep[row]], ['STOPPED_EARLY', 1, null]);
+  equal(table.metrics.get('default')[row], 0);
+  equal(Array.from(all.curves.get('default').of.get(6).steps), [0]);
+  equal(all.attempts.devices[all.attempts.device[all.attempts.indexOf.get('6/1')]], '/cpu:0');
+  equal([table.status, table.reason], ['RUNNING', '']);
+});
