@@ -84,7 +84,7 @@ if [ -n "$ci" ]; then
   run_tests --config=asan //tests:asan
   run_tests --config=tsan //tests/data:prefetch_test
   check ./scripts/tsan.sh --planted-race
-  # From nothing this takes 15 minutes on two processors, and CI has 90 for all.
+  # From nothing this takes 9 minutes on two processors, and CI has 90 for all.
   if [ $(($(date +%s) - started)) -lt 3600 ]; then
     check fuzz
   else
