@@ -7,9 +7,11 @@
 namespace lanista {
 
 void LowerThreadPriority() {
+  constexpr int kNiceness = 10;
   // Linux takes a thread's number for a process's here (setpriority(2), "C library/kernel differences"). To lower a
   // priority is always allowed.
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+  if (getpriority(PRIO_PROCESS, thread) < kNiceness) setpriority(PRIO_PROCESS, thread, kNiceness);
 }
 
 }  // namespace lanista
