@@ -32,26 +32,35 @@ constexpr int kPauseShare = 20;
 Text MakeText(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
 
 // {"events": [...]}. Fields at their defaults are left out: to write them costs several times as much as all the rest.
-std::string EventsJson(const v1::WatchReply& shown) {
+std::string EventsJson(const std::string& experiment, const v1::WatchReply& shown) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   std::string json;
   const auto encoded = google::protobuf::util::MessageToJsonString(shown, &json, options);
   if (encoded.ok()) return json;
   // Times beyond the year 9999 have no form in JSON; those of a journal end in 2262.
-  spdlog::error("{}the page does not see facts up to {}: {}", LogTag(shown.events(0).experiment()),
-                shown.events().rbegin()->number(), OneLine(ToUtf8(std::string(encoded.message()))));
+  spdlog::error("{}the page does not see facts up to {}: {}", LogTag(experiment), shown.events().rbegin()->number(),
+                OneLine(ToUtf8(std::string(encoded.message()))));
   return R"({"events":[]})";
 }
 
-// The message with these events.
-Text EncodeEvents(const std::vector<v1::ExperimentEvent>& events) {
-  v1::WatchReply shown;
-  *shown.mutable_events() = {events.begin(), events.end()};
+// The message with these events. What each of them would repeat is left out: the experiment, which the stream's address
+// names, and in a model's event the time, which is that of the fact.
+Text EncodeEvents(std::vector<v1::ExperimentEvent> events) {
+  const std::string experiment = events.front().experiment();
   // Last words are no fact, and have no number.
   const int64_t number = events.back().number();
+  v1::WatchReply shown;
+  for (v1::ExperimentEvent& event : events) {
+    event.clear_experiment();
+    if (event.has_model()) {
+      event.mutable_model()->clear_experiment();
+      event.mutable_model()->clear_time();
+    }
+    *shown.add_events() = std::move(event);
+  }
   const std::string id = number > 0 ? absl::StrCat("id: ", number, "\n") : "";
-  return MakeText(absl::StrCat(id, "event: facts\ndata: ", EventsJson(shown), "\n\n"));
+  return MakeText(absl::StrCat(id, "event: facts\ndata: ", EventsJson(experiment, shown), "\n\n"));
 }
 
 // What this thread has used; how long it waited for a processor does not count.
@@ -185,12 +194,12 @@ bool EventStreams::Serve(const std::string& id, Feed* feed) {
 
 bool EventStreams::ServeJoined(const std::string& id, Feed* feed) {
   for (int i = 0; i < kBatchesInARow; ++i) {
-    const absl::StatusOr<ExperimentWatch::Batch> batch = feed->watch->Next();
+    absl::StatusOr<ExperimentWatch::Batch> batch = feed->watch->Next();
     const bool ended = !batch.ok() || batch->ended;
     if (batch.ok() && !batch->events.empty()) {
-      const Text text = EncodeEvents(batch->events);
       const int64_t before = feed->tip;
       feed->tip = LastNumber(batch->events, feed->tip);
+      const Text text = EncodeEvents(std::move(batch->events));
       for (Reader& reader : feed->readers) {
         if (reader.watch != nullptr || reader.after != before) continue;
         if (reader.stream->unsent() >= options_.max_unsent) {
@@ -241,9 +250,10 @@ bool EventStreams::CatchUp(Feed* feed, Reader* reader) {
       joins = events.empty() || events.back().number() >= feed->tip;
       while (!events.empty() && events.back().number() > feed->tip) events.pop_back();
     }
-    if (batch.ok() && !batch->events.empty()) {
-      reader->stream->Write(EncodeEvents(batch->events));
+    const bool news = batch.ok() && !batch->events.empty();
+    if (news) {
       reader->after = LastNumber(batch->events, reader->after);
+      reader->stream->Write(EncodeEvents(std::move(batch->events)));
     }
     if (!batch.ok() || batch->ended) {
       WriteEnd(batch.status(), reader->stream.get());
@@ -255,7 +265,7 @@ bool EventStreams::CatchUp(Feed* feed, Reader* reader) {
       reader->watch = nullptr;
       return false;
     }
-    if (!batch->events.empty()) continue;
+    if (news) continue;
     // It has come to the journal's end, as the first one.
     feed->watch = std::move(reader->watch);
     feed->tip = reader->after;

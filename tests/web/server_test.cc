@@ -711,6 +711,11 @@ class EventClient {
     const Json data = Json::parse(fields["data"]);
     for (const Json& event : data["events"]) {
       numbers_.push_back(std::stoll(event.value("number", "0")));
+      EXPECT_TRUE(event.contains("time"));
+      EXPECT_FALSE(event.contains("experiment"));
+      if (!event.contains("model")) continue;
+      EXPECT_FALSE(event["model"].contains("experiment"));
+      EXPECT_FALSE(event["model"].contains("time"));
     }
     EXPECT_EQ(fields["id"], std::to_string(numbers_.back()));
     return true;

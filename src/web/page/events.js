@@ -63,7 +63,7 @@ export function applyEvent(loaded, event) {
   } else if (event.space) {
     applySpace(table, event.space);
   } else if (event.model) {
-    applyModel(loaded, event.model, Number(event.number ?? 0));
+    applyModel(loaded, event.model, Number(event.number ?? 0), readTime(event.time));
   } else if (event.outcome) {
     applyOutcome(table, event.outcome);
   }
@@ -170,14 +170,16 @@ function deviceName(device) {
   return `${device.node ?? ''}/${device.kind === 'GPU' ? 'cuda' : 'cpu'}:${device.index ?? 0}`;
 }
 
-/** @param {Loaded} loaded @param {any} event  a v1::ModelEvent @param {number} number  of the fact; 0: it has none */
-function applyModel(loaded, event, number) {
+/**
+ * @param {Loaded} loaded @param {any} event  a v1::ModelEvent @param {number} number  of the fact; 0: it has none
+ * @param {number|null} time  of the fact
+ */
+function applyModel(loaded, event, number, time) {
   const {table, attempts} = loaded;
   const lacks = (/** @type {{number: number}} */ part) => number === 0 || part.number < number;
   const row = rowOf(table, event.model);
   // An attempt but the latest one is recorded, and otherwise ignored.
   const late = event.attempt < table.attempts[row];
-  const time = readTime(event.time);
   if (event.started) {
     table.attempts[row] = Math.max(table.attempts[row], event.attempt);
     if (!late) {

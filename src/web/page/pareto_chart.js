@@ -3,6 +3,7 @@
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {findColumn} from './columns.js';
 import {el, refill, select} from './dom.js';
+import {DrawnDots} from './drawn_dots.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatDuration, formatNumber, oneLine} from './format.js';
 import {statusStyle} from './palette.js';
@@ -154,21 +155,25 @@ export class ParetoChart {
         ctx, frame, {x, y, xTitle: cx?.title ?? '', yTitle: cy?.title ?? '', xFormat: format(cx), yFormat: format(cy)});
     this.points = [];
     const name = themeName();
+    const drawn = new DrawnDots();
+    ctx.lineWidth = 1;
     points.forEach((p, i) => {
       const state = table.state[rows[i]];
       const px = x(p.x);
       const py = y(p.y);
-      ctx.globalAlpha = front.has(i) ? 1 : points.length > 1000 ? 0.35 : 0.6;
-      ctx.fillStyle = ctx.strokeStyle = front.has(i) ? colors.accent :
-          state === 'SUCCEEDED'                      ? colors.faint :
-                                                       statusStyle(state)[name];
-      ctx.lineWidth = 1;
-      drawMark(ctx, state, px, py, front.has(i) ? 4.5 : points.length > 1000 ? 1.8 : 2.6);
+      const inFront = front.has(i);
+      if (drawn.add(inFront ? 'front' : state, px, py)) {
+        ctx.globalAlpha = inFront ? 1 : points.length > 1000 ? 0.35 : 0.6;
+        ctx.fillStyle = ctx.strokeStyle = inFront ? colors.accent :
+            state === 'SUCCEEDED'                 ? colors.faint :
+                                                    statusStyle(state)[name];
+        drawMark(ctx, state, px, py, inFront ? 4.5 : points.length > 1000 ? 1.8 : 2.6);
+      }
       this.points.push({
         x: px,
         y: py,
         model: table.model[rows[i]],
-        text: () => `model ${table.model[rows[i]]}${front.has(i) ? ', on the front' : ''}\n${oneLine(cx?.title, 30)} ${
+        text: () => `model ${table.model[rows[i]]}${inFront ? ', on the front' : ''}\n${oneLine(cx?.title, 30)} ${
             cx?.text(rows[i])}\n${oneLine(cy?.title, 30)} ${cy?.text(rows[i])}`
       });
     });

@@ -4,6 +4,7 @@
 import {Chart, d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './chart.js';
 import {durationOf} from './columns.js';
 import {button, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
+import {DrawnDots} from './drawn_dots.js';
 import {settle} from './events.js';
 import {quoteForFilter} from './filter.js';
 import {counted, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
@@ -280,6 +281,7 @@ export class OverviewView {
       xFormat: byTime ? formatDuration : undefined
     });
     this.bestPoints = [];
+    const drawn = new DrawnDots();
     ctx.save();
     ctx.beginPath();
     ctx.rect(frame.left - 3, frame.top, frame.right - frame.left + 6, frame.bottom - frame.top);
@@ -290,7 +292,7 @@ export class OverviewView {
       if (p.value === null) continue;
       const px = x(place(p));
       const py = y(p.value);
-      drawDot(ctx, px, py, line.length > 500 ? 1.6 : 2.6);
+      if (drawn.add('', px, py)) drawDot(ctx, px, py, line.length > 500 ? 1.6 : 2.6);
       this.bestPoints.push({
         x: px,
         y: py,

@@ -3,6 +3,7 @@
 import './api_test.js';
 import './compared_tables_test.js';
 import './decode_test.js';
+import './drawn_dots_test.js';
 import './events_test.js';
 import './experiments_list_test.js';
 import './filter_test.js';

@@ -34,12 +34,12 @@ test('a report adds a point, a step and the latest value', () => {
   const all = loaded();
   applyEvents(all, [{
                 number: '11',
+                time: time(6000),
                 model: {
                   model: 5,
                   attempt: 1,
                   trial: 9,
                   sequence: 4,
-                  time: time(6000),
                   intermediate: {step: 2, metrics: {values: {default: 0.75}}}
                 }
               }]);
@@ -53,11 +53,11 @@ test('NaN that is reported is kept', () => {
   const all = loaded();
   applyEvents(all, [{
                 number: '11',
+                time: time(6000),
                 model: {
                   model: 5,
                   attempt: 1,
                   trial: 9,
-                  time: time(6000),
                   intermediate: {step: 2, metrics: {values: {default: 'NaN'}}}
                 }
               }]);
@@ -78,7 +78,7 @@ test('events that the table has already change nothing', () => {
 test('an outcome ends a model, with metrics, sample, failure and fronts', () => {
   const all = loaded();
   applyEvents(all, [
-    {number: '11', model: {model: 5, attempt: 1, trial: 9, time: time(7000), ended: {outcome: 'SUCCEEDED'}}},
+    {number: '11', time: time(7000), model: {model: 5, attempt: 1, trial: 9, ended: {outcome: 'SUCCEEDED'}}},
     {
       number: '12',
       outcome: {
@@ -111,7 +111,7 @@ test('an outcome ends a model, with metrics, sample, failure and fronts', () => 
 test('a model whose attempt ended without an outcome waits for its next one', () => {
   const all = loaded();
   const ended = (number, attempt) =>
-      ({number, model: {model: 5, attempt, trial: 9, time: time(7000), ended: {outcome: 'LOST'}}});
+      ({number, time: time(7000), model: {model: 5, attempt, trial: 9, ended: {outcome: 'LOST'}}});
   applyEvents(all, [ended('11', 1)]);
   equal([all.table.state[4], all.table.end[4]], ['QUEUED', 7000]);
   // One that has its outcome keeps it.
@@ -147,11 +147,11 @@ test('a new model gets a row in every column, and the table is known to be incom
   const all = loaded();
   applyEvents(all, [{
                 number: '11',
+                time: time(8000),
                 model: {
                   model: 8,
                   attempt: 1,
                   trial: 10,
-                  time: time(8000),
                   started: {device: {kind: 'GPU', index: 1, node: 'n'}, resumed_steps: 0}
                 }
               }]);
@@ -194,11 +194,11 @@ test('an attempt that goes on keeps the steps that it went on from, and one that
   const all = loaded();
   const start = (attempt, kept, number) => ({
     number,
+    time: time(9000),
     model: {
       model: 5,
       attempt,
       trial: 10 + attempt,
-      time: time(9000),
       started: {device: {kind: 'CPU', index: 0, node: 'n'}, resumed_steps: kept}
     }
   });
@@ -217,18 +217,18 @@ test('late events of an earlier attempt do not count', () => {
   applyEvents(all, [
     {
       number: '11',
+      time: time(9000),
       model: {
         model: 5,
         attempt: 2,
         trial: 10,
-        time: time(9000),
         started: {device: {kind: 'CPU', index: 0, node: 'n'}, resumed_steps: 0}
       }
     },
     {
       number: '12',
-      model:
-          {model: 5, attempt: 1, trial: 9, time: time(9100), intermediate: {step: 7, metrics: {values: {default: 9}}}}
+      time: time(9100),
+      model: {model: 5, attempt: 1, trial: 9, intermediate: {step: 7, metrics: {values: {default: 9}}}}
     },
   ]);
   equal(all.table.latest[4], null);
@@ -298,7 +298,7 @@ test('a choice that the space does not list is told by its value, an old one by 
 test('times of an attempt that goes on count from the start of the first one', () => {
   const all = loaded();
   all.times.set('default', decodeCurves(curveBytes(new Map())));
-  const model = (attempt, at, more) => ({model: {model: 6, attempt, trial: 9, time: time(at), ...more}});
+  const model = (attempt, at, more) => ({time: time(at), model: {model: 6, attempt, trial: 9, ...more}});
   const report = (step) => ({intermediate: {step, metrics: {values: {default: 1}}}});
   applyEvents(all, [
     {number: '11', ...model(1, 10000, {started: {}})}, {number: '12', ...model(1, 12000, report(0))},
@@ -314,8 +314,8 @@ test('times of an attempt that goes on count from the start of the first one', (
 test('fields that are left out are at their defaults', () => {
   const all = loaded();
   applyEvents(all, [
-    {number: '11', model: {model: 6, attempt: 1, trial: 10, time: time(6000), started: {device: {kind: 'CPU'}}}},
-    {number: '12', model: {model: 6, attempt: 1, trial: 10, time: time(6500), intermediate: {metrics: {values: {default: 0}}}}},
+    {number: '11', time: time(6000), model: {model: 6, attempt: 1, trial: 10, started: {device: {kind: 'CPU'}}}},
+    {number: '12', time: time(6500), model: {model: 6, attempt: 1, trial: 10, intermediate: {metrics: {values: {default: 0}}}}},
     {number: '13', outcome: {model: 6, attempt: 1, outcome: 'STOPPED_EARLY', metrics: {values: {default: 0}}}},
     {state: {state: 'RUNNING'}},
   ]);

@@ -16,12 +16,12 @@ const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
 /** Model 1 reports a step with each fact from the third one on; with the sixth one begins its second attempt. */
 const FACTS = [
   {number: '1', state: {state: 'RUNNING'}},
-  {number: '2', model: {model: 1, attempt: 1, trial: 1, time: '1970-01-01T00:00:02Z', started: {device: {node: 'n'}}}},
+  {number: '2', time: '1970-01-01T00:00:02Z', model: {model: 1, attempt: 1, trial: 1, started: {device: {node: 'n'}}}},
   ...[3, 4, 5].map((n) => report(n, 1, n - 3)),
   {
     number: '6',
-    model:
-        {model: 1, attempt: 2, trial: 2, time: '1970-01-01T00:00:06Z', started: {resumed_steps: 1, device: {node: 'n'}}}
+    time: '1970-01-01T00:00:06Z',
+    model: {model: 1, attempt: 2, trial: 2, started: {resumed_steps: 1, device: {node: 'n'}}}
   },
   ...[7, 8, 9].map((n) => report(n, 2, n - 6)),
 ];
@@ -30,7 +30,8 @@ function report(n, attempt, step) {
   const time = new Date(1000 * n).toISOString();
   return {
     number: String(n),
-    model: {model: 1, attempt, trial: attempt, time, intermediate: {step, metrics: {values: {default: step / 4}}}}
+    time,
+    model: {model: 1, attempt, trial: attempt, intermediate: {step, metrics: {values: {default: step / 4}}}}
   };
 }
 
