@@ -4,8 +4,11 @@
 #
 #   awk -f count_tests.awk [-v allowed_skips=FILE] EVENTS
 #
+# A program that is no GoogleTest is one test case; it was skipped where a line of its output begins with "SKIPPED: ",
+# perhaps behind its own name ("ssh_test.sh: SKIPPED: ...").
+#
 # With `allowed_skips`, a test case that was skipped and is not in this file is a failure, and named on stderr. The file
-# has a name a line ("Suite.Case"; "Suite.*" for all of a suite); "#" starts a comment.
+# has a name a line ("Suite.Case"; "Suite.*" for all of a suite; "//folder:test" for a program); "#" starts a comment.
 function attribute(name) {
   return match($0, " " name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : ""
 }
@@ -16,19 +19,28 @@ function read_allowed(path,   line) {
   }
   close(path)
 }
-function count_skipped_case(   suite, name) {
+# `all`: another name that stands for it in the file.
+function count_skipped(name, all) {
   ++skipped
-  suite = attribute("classname")
-  name = suite "." attribute("name")
-  if (allowed_skips == "" || name in allowed || (suite ".*") in allowed) return
+  if (allowed_skips == "" || name in allowed || all in allowed) return
   ++failed
   print "skipped, and not listed in " allowed_skips ": " name >"/dev/stderr"
 }
-function read_report(path,   quoted, bad) {
-  quoted = 0
+function count_skipped_case(   suite) {
+  suite = attribute("classname")
+  count_skipped(suite "." attribute("name"), suite ".*")
+}
+function read_report(path,   quoted, output, bad) {
+  quoted = output = 0
   while ((getline <path) > 0) {
-    if (/<!\[CDATA\[/) quoted = 1  # a failure message: anything may stand in it
+    if (/<system-out>/) output = 1  # Bazel's own report of a program that writes none
+    if (/<!\[CDATA\[/) quoted = 1  # output, or a failure message: anything may stand in it
     if (quoted) {
+      if (output && /^([a-z_]+\.(sh|py): )?SKIPPED: /) {
+        output = 0
+        --passed
+        count_skipped(report_label, report_label)
+      }
       if (/\]\]>/) quoted = 0
       continue
     }

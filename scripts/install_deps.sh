@@ -21,13 +21,14 @@ libraries="
 
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; openssl makes
 # certificates; the Python client needs gRPC; YAML is what Kubernetes reads; iproute2 makes networks that can be cut;
-# CMake and pkg-config build programs from an installed Lanista, pip and setuptools the Python package.
+# CMake and pkg-config build programs from an installed Lanista, pip and setuptools the Python package; node runs the unit
+# tests of the web page.
 test_tools=""
 for option; do
   case "$option" in
     --tests)
       test_tools="$test_tools
-        clang-format cmake graphviz iproute2 openssl pkg-config python3-grpcio python3-onnx python3-pip python3-protobuf
+        clang-format cmake graphviz iproute2 nodejs openssl pkg-config python3-grpcio python3-onnx python3-pip python3-protobuf
         python3-setuptools python3-torch python3-torchvision python3-wheel python3-yaml"
       ;;
     --browser) test_tools="$test_tools chromium chromium-driver" ;;

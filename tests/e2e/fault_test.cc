@@ -20,7 +20,9 @@
 namespace lanista {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kFaultySearch[] = R"(
   name: "faulty"
@@ -130,11 +132,29 @@ TEST(FaultTest, ACandidateWhoseConstructorThrowsIsNotTried) {
   EXPECT_EQ(run["models"]["succeeded"], 2);
 }
 
-TEST(FaultTest, WhereAllModelsFailTheRunFails) {
+TEST(FaultTest, WhereAllModelsFailTheRunFailsAndSaysWhyOnce) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("faulty.textproto", kFaultySearch);
+  const CommandResult run = RunCommand(kFaultyProgram, {"run", config, "--state-dir", state, "--set", R"(space={
+    registered: "some_bad"
+    params { key: "fault" value { s: "throw" } }
+    params { key: "bad" value { list { values { i: 0 } values { i: 1 } } } }
+  })", "--set", "strategy={ grid_search {} }", "--set", "max_trial_number=2"});
+  EXPECT_EQ(run.exit_code, 1);
+  const std::string reason = "no model succeeded, 2 failed";
+  EXPECT_THAT(run.err, HasSubstr(reason));
+  EXPECT_THAT(run.out, Not(HasSubstr(reason))) << "it is told once, as the error";
+  const nlohmann::json experiment = OnlyExperiment(state);
+  EXPECT_EQ(experiment["status"], "FAILED");
+  const nlohmann::json show = RunCommand(kFaultyProgram, {"show", "latest", "--json", "--state-dir", state}).Json();
+  EXPECT_THAT(show["reason"].get<std::string>(), AllOf(HasSubstr(reason), HasSubstr("this model throws")));
+}
+
+TEST(FaultTest, WhatCannotSucceedIsFoundBeforeAnythingStarts) {
   const std::string config = WriteFile("faulty.textproto", kFaultySearch);
   const CommandResult run = RunCommand(
       kFaultyProgram, {"run", config, "--state-dir", FreshFolder(), "--set", "evaluator={custom{name:\"nobody\"}}"});
-  EXPECT_EQ(run.exit_code, 2) << "an evaluator that is not there is found before anything starts";
+  EXPECT_EQ(run.exit_code, 2) << "an evaluator that is not there";
   const std::string dead = WriteFile("dead.textproto", R"(
     space { registered: "faulty" }
     strategy { random {} }
@@ -357,13 +377,16 @@ TEST(FaultTest, MaxDurationEndsARun) {
   EXPECT_GT(run.Json()["models"]["canceled"], 0);
 }
 
-TEST(FaultTest, AJournalThatIsDeletedEndsTheRun) {
+TEST(FaultTest, AJournalThatIsDeletedEndsTheRunWhichSaysSo) {
   const std::string state = FreshFolder();
   const std::string config = WriteFile("endless.textproto", kEndlessSearch);
-  BackgroundCommand run(kLanista, {"run", config, "--state-dir", state});
+  // Its errors come between its other lines.
+  BackgroundCommand run("/bin/sh", {"-c", "exec \"$@\" 2>&1", "sh", kLanista, "run", config, "--state-dir", state});
   ASSERT_TRUE(run.WaitForLine("model 2 succeeded"));
   const std::string id = OnlyExperiment(state)["id"];
   std::filesystem::remove_all(state + "/experiments/" + id);
+  EXPECT_TRUE(run.WaitForLine("was deleted or moved while the search ran"));
+  EXPECT_FALSE(run.WaitForLine("succeeded")) << "told, and not recorded: " << run.line();
   EXPECT_EQ(run.Wait(), 1);
 }
 

@@ -53,6 +53,33 @@ expect "2 1 2" mixed suite_allowed
 expect "2 2 2" mixed one_allowed
 grep -q "not listed in one_allowed: Net.DISABLED_Never" named
 
+# A program that says that it was skipped.
+cat >program.xml <<'END'
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuites>
+  <testsuite name="a/program" tests="1" failures="0" errors="0">
+    <testcase name="a/program" status="run" duration="1" time="1"></testcase>
+      <system-out>
+Generated test.log (if the file is not UTF-8, then this may be unreadable):
+<![CDATA[exec ${PAGER:-/usr/bin/less} "$0" || exit 1
+Executing tests from //a:program
+-----------------------------------------------------------------------------
+program.sh: SKIPPED: there is no browser
+SKIPPED: it says so only once]]>
+      </system-out>
+    </testsuite>
+</testsuites>
+END
+sed '/only once/d; s/.*SKIPPED: .*/nothing was SKIPPED: all ran]]>/' program.xml >ran.xml
+event //a:program PASSED program.xml >program
+event //a:ran PASSED ran.xml >ran
+echo //a:program >program_allowed
+expect "0 0 1" program
+expect "0 0 1" program program_allowed
+expect "0 1 1" program one_allowed
+grep -q "not listed in one_allowed: //a:program" named
+expect "1 0 0" ran one_allowed
+
 # A test that failed without a report of a failure, and one that could not be built.
 event //a:silent FAILED silent.xml >silent
 expect "1 1 0" silent

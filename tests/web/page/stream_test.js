@@ -1,4 +1,5 @@
 import {EventStreamReader} from '../../../src/web/page/sse.js';
+import {EventSourceOfTab} from '../../../src/web/page/stream.js';
 import {StreamHub} from '../../../src/web/page/stream_hub.js';
 
 import {check, equal, test, thrown} from './harness.js';
@@ -38,9 +39,12 @@ class Wire {
     this.server = null;
     /** @type {string[]} */
     this.asked = [];
+    /** @type {AbortSignal[]} of what was asked */
+    this.signals = [];
     this.original = globalThis.fetch;
-    globalThis.fetch = /** @type {any} */ (async (address) => {
+    globalThis.fetch = /** @type {any} */ (async (address, {signal}) => {
       this.asked.push(address);
+      this.signals.push(signal);
       return new Response(new ReadableStream({
         start: (controller) => {
           this.server = controller;
@@ -122,6 +126,64 @@ test('what is kept has an end, and who knows less loads the table again', async 
     equal((await wire.watch(1)).told, ['reload']);
     equal((await wire.watch(2)).told, [3, 4, 5, 6]);
   } finally {
+    wire.close();
+  }
+});
+
+/** The page of a browser without shared workers: hidden and seen as the test says. */
+class PageWithoutWorkers {
+  constructor() {
+    this.names = ['SharedWorker', 'document'];
+    this.originals = this.names.map((name) => Object.getOwnPropertyDescriptor(globalThis, name));
+    Object.defineProperty(globalThis, 'SharedWorker', {value: undefined, configurable: true});
+    // In node there is no document; that of a browser is seen all the time.
+    this.document = globalThis.document ?? Object.assign(new EventTarget(), {baseURI: 'http://here/'});
+    if (!globalThis.document) Object.defineProperty(globalThis, 'document', {value: this.document, configurable: true});
+  }
+
+  /** @param {boolean} hidden */
+  setHidden(hidden) {
+    Object.defineProperty(this.document, 'hidden', {value: hidden, configurable: true});
+    this.document.dispatchEvent(new Event('visibilitychange'));
+  }
+
+  close() {
+    delete this.document.hidden;
+    this.names.forEach((name, i) => {
+      const original = this.originals[i];
+      if (!original) {
+        delete globalThis[name];
+      } else if (original.configurable) {
+        Object.defineProperty(globalThis, name, original);
+      }
+    });
+  }
+}
+
+test('without a shared worker a tab has a stream of its own, closed while nobody sees it', async () => {
+  const wire = new Wire();
+  const page = new PageWithoutWorkers();
+  /** @type {number[]} */
+  const told = [];
+  const stream = new EventSourceOfTab((message) => {
+    if (message.type === 'facts') told.push(...message.events.map(({number}) => Number(number)));
+  });
+  try {
+    await stream.start('');
+    stream.watch('a', () => told[told.length - 1] ?? 3);
+    await wire.send([4, 5]);
+    equal(told, [4, 5]);
+    page.setHidden(true);
+    await wire.settle();
+    equal(wire.signals.map(({aborted}) => aborted), [true]);
+    page.setHidden(false);
+    await wire.settle();
+    equal(wire.asked.map((address) => new URL(address).search), ['?after=3', '?after=5']);
+    await wire.send([6]);
+    equal(told, [4, 5, 6]);
+  } finally {
+    stream.unwatch();
+    page.close();
     wire.close();
   }
 });
