@@ -50,7 +50,8 @@ v1::SpaceSpec MakeSpace() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MadeSearch>> MadeSearch::Create(const std::string& folder, const std::string& id) {
+absl::StatusOr<std::unique_ptr<MadeSearch>> MadeSearch::Create(const std::string& folder, const std::string& id,
+                                                               Metrics metrics) {
   v1::ExperimentCreated created;
   created.set_experiment(id);
   v1::ExperimentConfig& config = *created.mutable_config();
@@ -62,7 +63,7 @@ absl::StatusOr<std::unique_ptr<MadeSearch>> MadeSearch::Create(const std::string
   best.set_metric("default");
   best.set_goal(v1::ObjectiveConfig::MAXIMIZE);
   LANISTA_ASSIGN_OR_RETURN(auto writer, JournalWriter::Create(folder, created));
-  std::unique_ptr<MadeSearch> search(new MadeSearch(std::move(writer)));
+  std::unique_ptr<MadeSearch> search(new MadeSearch(std::move(writer), metrics));
   v1::JournalBatch batch;
   *batch.add_records()->mutable_discovered()->mutable_space() = MakeSpace();
   LANISTA_RETURN_IF_ERROR(search->Write(&batch).status());
@@ -200,6 +201,7 @@ void MadeSearch::FillMetrics(int model, int step, v1::Metrics* metrics) {
   const double done = 1 - std::exp(-0.08 * (step + 1));
   auto& values = *metrics->mutable_values();
   values["default"] = level * done + 0.02 * (Uniform() - 0.5);
+  if (metrics_ == Metrics::kDefault) return;
   values["loss"] = 3 * (1 - level * done) + 0.1 * Uniform();
   values["learning_rate"] = 0.1 / (1 + step);
   values["gradient_norm"] = 2 * Uniform() / (1 + step);

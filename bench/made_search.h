@@ -20,8 +20,12 @@ namespace lanista::bench {
 // model of fifty fails, in one of five ways. All numbers are drawn from a fixed seed. Used by one thread.
 class MadeSearch {
  public:
+  // What each step reports: `default` alone, or three more.
+  enum class Metrics { kDefault, kFour };
+
   // A journal in `folder`, which is made, of an experiment that knows its space and does not run yet.
-  static absl::StatusOr<std::unique_ptr<MadeSearch>> Create(const std::string& folder, const std::string& id);
+  static absl::StatusOr<std::unique_ptr<MadeSearch>> Create(const std::string& folder, const std::string& id,
+                                                            Metrics metrics = Metrics::kFour);
   // Goes on with one that Create made.
   static absl::StatusOr<std::unique_ptr<MadeSearch>> Open(const std::string& folder);
 
@@ -43,7 +47,8 @@ class MadeSearch {
     int sequence = 1;
   };
 
-  explicit MadeSearch(std::unique_ptr<JournalWriter> writer) : writer_(std::move(writer)) {}
+  explicit MadeSearch(std::unique_ptr<JournalWriter> writer, Metrics metrics = Metrics::kFour)
+      : writer_(std::move(writer)), metrics_(metrics) {}
 
   v1::JournalRecord* Add(absl::Time time, v1::JournalBatch* batch);
   // A new model's proposal, its trial and its start.
@@ -55,6 +60,7 @@ class MadeSearch {
   absl::StatusOr<int64_t> Write(v1::JournalBatch* batch);
 
   const std::unique_ptr<JournalWriter> writer_;
+  const Metrics metrics_;
   std::mt19937_64 random_{14};
   int models_ = 0;
   int trials_ = 0;

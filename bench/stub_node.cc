@@ -1,6 +1,6 @@
 #include "bench/stub_node.h"
 
-#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "google/protobuf/util/time_util.h"
@@ -156,7 +156,7 @@ absl::Status StubNode::OnAssignment(v1::Assignment assignment) {
     Slot& slot = slots_[static_cast<size_t>(device)];
     if (!slot.assignment.empty()) {
       return absl::InternalError(absl::StrCat("the head gave ", assignment.id(), " to device ", device,
-                                              " and has not received the end of ", slot.assignment));
+                                              ", which has not ended ", slot.assignment));
     }
     slot = Slot();
     slot.assignment = std::move(*assignment.mutable_id());
@@ -180,11 +180,10 @@ absl::Status StubNode::OnAssignment(v1::Assignment assignment) {
 
 absl::Status StubNode::OnReceived(const v1::NewsReceived& received) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto slot = std::find_if(slots_.begin(), slots_.end(),
-                                 [&](const Slot& each) { return each.assignment == received.assignment(); });
+  const auto ended = ended_.find(received.assignment());
   // Nobody waits for those of a discovery.
-  if (slot == slots_.end() || !slot->over || received.number() < slot->last_news) return absl::OkStatus();
-  slot->assignment.clear();
+  if (ended == ended_.end() || received.number() < ended->second) return absl::OkStatus();
+  ended_.erase(ended);
   owner_.OnTrialOver();
   return absl::OkStatus();
 }
@@ -202,7 +201,8 @@ void StubNode::EndTrial(int device) {
     v1::TrialEnded& ended = *AddNews(slot).mutable_ended();
     ended.set_experiment(slot.trial.experiment());
     ended.set_trial(slot.trial.trial());
-    slot.over = true;
+    // The head may give the device its next trial before the end of this one is in the journal.
+    ended_.emplace(std::exchange(slot.assignment, {}), slot.last_news);
     AddIdle(device);
   }
   Flush();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -62,9 +63,8 @@ class StubNode : public grpc::ClientBidiReactor<v1::NodeMessage, v1::HeadMessage
     // Empty: it is idle.
     std::string assignment;
     v1::TrialSpec trial;
-    // Of the last that was said of it.
+    // The number of the last that was said of it.
     int64_t last_news = 0;
-    bool over = false;
   };
 
   void OnReadDone(bool ok) override;
@@ -95,6 +95,8 @@ class StubNode : public grpc::ClientBidiReactor<v1::NodeMessage, v1::HeadMessage
   std::mutex mutex_;
   // Protected by mutex_.
   std::vector<Slot> slots_;
+  // Trials that have ended, and whose end is not in the journal yet: the number of the last that was said of each.
+  std::map<std::string, int64_t> ended_;
   // The first one is being written while `writing_`.
   std::deque<v1::NodeMessage> outgoing_;
   bool writing_ = false;

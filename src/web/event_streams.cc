@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,8 +25,8 @@ using Text = std::shared_ptr<const std::string>;
 // Of one stream in a row, so that others get their turn.
 constexpr int kBatchesInARow = 8;
 
-// The pause after some work is so many times as long.
-constexpr int kPauseShare = 20;
+// The pause behind so many events is this long.
+constexpr std::chrono::microseconds kPausePerEvent(400);
 
 Text MakeText(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
 
@@ -61,13 +60,6 @@ Text EncodeEvents(std::vector<v1::ExperimentEvent> events) {
   }
   const std::string id = number > 0 ? absl::StrCat("id: ", number, "\n") : "";
   return MakeText(absl::StrCat(id, "event: facts\ndata: ", EventsJson(experiment, shown), "\n\n"));
-}
-
-// What this thread has used; how long it waited for a processor does not count.
-std::chrono::nanoseconds ProcessorTime() {
-  timespec time = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 Text EndMessage(const char* event) { return MakeText(absl::StrCat("event: ", event, "\ndata: {}\n\n")); }
@@ -154,7 +146,6 @@ void EventStreams::Work() {
     const std::set<std::string> woken = std::exchange(wakes.woken, {});
     for (auto& [id, reader] : std::exchange(arrivals_, {})) feeds_[id].readers.push_back(std::move(reader));
     lock.unlock();
-    const Clock::duration begun = ProcessorTime();
     std::set<std::string> unfinished;
     for (const std::string& id : woken) {
       const auto feed = feeds_.find(id);
@@ -165,7 +156,8 @@ void EventStreams::Work() {
     // Who is behind is not held up: it would never catch up with a quick search.
     const Clock::duration longest = unfinished.empty() ? options_.longest_pause : options_.pause;
     const Clock::duration pause =
-        std::max<Clock::duration>(options_.pause, std::min(longest, kPauseShare * (ProcessorTime() - begun)));
+        std::max<Clock::duration>(options_.pause, std::min<Clock::duration>(longest, joined_events_ * kPausePerEvent));
+    joined_events_ = 0;
     if (Clock::now() >= next_comment) {
       Comment();
       next_comment = Clock::now() + options_.comment_interval;
@@ -197,6 +189,7 @@ bool EventStreams::ServeJoined(const std::string& id, Feed* feed) {
     absl::StatusOr<ExperimentWatch::Batch> batch = feed->watch->Next();
     const bool ended = !batch.ok() || batch->ended;
     if (batch.ok() && !batch->events.empty()) {
+      joined_events_ += static_cast<int64_t>(batch->events.size());
       const int64_t before = feed->tip;
       feed->tip = LastNumber(batch->events, feed->tip);
       const Text text = EncodeEvents(std::move(batch->events));

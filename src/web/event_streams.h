@@ -35,11 +35,11 @@ namespace lanista {
 class EventStreams {
  public:
   struct Options {
-    // Events that come within it are sent together. Where sending them would take more than a twentieth of the time,
-    // the pause is longer, up to `longest_pause`: a message wakes five threads, those of the browser among them, and a
-    // search that ends thousands of models a second needs the processors itself.
+    // Events that come within it are sent together. Where more than 2,500 come a second, the pause becomes longer, up to
+    // `longest_pause`: each message wakes five threads and draws a frame, and a search that ends thousands of models a
+    // second needs the processors itself.
     std::chrono::milliseconds pause{50};
-    std::chrono::milliseconds longest_pause{400};
+    std::chrono::milliseconds longest_pause{1000};
     // A stream without news gets a comment, so that those that lie between, and the server itself, notice who has gone.
     std::chrono::milliseconds comment_interval{15000};
     size_t max_unsent = 1 << 20;
@@ -100,8 +100,10 @@ class EventStreams {
 
   Experiments& experiments_;
   const Options options_;
-  // Of `thread_` alone.
+  // Of `thread_` alone, as is what follows.
   std::map<std::string, Feed> feeds_;
+  // How many events the streams that are joined got since the last pause.
+  int64_t joined_events_ = 0;
 
   const std::shared_ptr<Wakes> wakes_ = std::make_shared<Wakes>();
   // Protected by wakes_->mutex.

@@ -135,11 +135,13 @@ TEST(FaultTest, ACandidateWhoseConstructorThrowsIsNotTried) {
 TEST(FaultTest, WhereAllModelsFailTheRunFailsAndSaysWhyOnce) {
   const std::string state = FreshFolder();
   const std::string config = WriteFile("faulty.textproto", kFaultySearch);
-  const CommandResult run = RunCommand(kFaultyProgram, {"run", config, "--state-dir", state, "--set", R"(space={
+  const CommandResult run =
+      RunCommand(kFaultyProgram, {"run", config, "--state-dir", state, "--set", R"(space={
     registered: "some_bad"
     params { key: "fault" value { s: "throw" } }
     params { key: "bad" value { list { values { i: 0 } values { i: 1 } } } }
-  })", "--set", "strategy={ grid_search {} }", "--set", "max_trial_number=2"});
+  })",
+                                  "--set", "strategy={ grid_search {} }", "--set", "max_trial_number=2"});
   EXPECT_EQ(run.exit_code, 1);
   const std::string reason = "no model succeeded, 2 failed";
   EXPECT_THAT(run.err, HasSubstr(reason));
