@@ -139,6 +139,12 @@ absl::Status StubNode::Handle(v1::HeadMessage message) {
     case v1::HeadMessage::kRecorded:
       // Nothing waits for it (Options::reports).
       return absl::OkStatus();
+    case v1::HeadMessage::kCancel: {
+      // The last models of an experiment have their outcomes, and the end of their trial is still on its way.
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (ended_.count(message.cancel().assignment()) > 0) return absl::OkStatus();
+      return absl::InternalError(absl::StrCat("the head canceled ", message.cancel().assignment(), ", which runs"));
+    }
     default:
       return absl::InternalError(absl::StrCat("the head sent what no search of this benchmark should make it send: ",
                                               message.ShortDebugString()));
