@@ -127,9 +127,15 @@ std::string PrintableJson(absl::string_view json) {
   std::string printable;
   printable.reserve(json.size());
   for (absl::string_view rest = json; !rest.empty();) {
+    // Nearly all of a large document.
+    const auto ascii_end =
+        std::find_if(rest.begin(), rest.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x7f; });
+    printable.append(rest.begin(), ascii_end);
+    rest.remove_prefix(static_cast<size_t>(ascii_end - rest.begin()));
+    if (rest.empty()) break;
     const Character character = FirstCharacter(rest);
     // JSON itself has line breaks between its values; within strings, C0 is escaped already.
-    if (character.code >= 0x7f && (IsControl(character.code) || TurnsDirection(character.code))) {
+    if (IsControl(character.code) || TurnsDirection(character.code)) {
       absl::StrAppendFormat(&printable, "\\u%04x", static_cast<uint32_t>(character.code));
     } else {
       printable.append(rest.data(), character.length);
