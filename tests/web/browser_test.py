@@ -140,16 +140,6 @@ class UnitTests(unittest.TestCase):
             server.shutdown()
             server.server_close()
 
-    def test_every_module_is_preloaded(self):
-        """index.html names all modules, so that the browser does not find them one after the other."""
-        folder = os.path.join(ROOT, "src/web/page")
-        with open(os.path.join(folder, "index.html"), encoding="utf-8") as file:
-            page = file.read()
-        for name in sorted(os.listdir(folder)):
-            if name.endswith(".js") and name not in ("main.js", "theme.js", "stream_worker.js"):
-                self.assertIn('<link rel="modulepreload" href="%s">' % name, page)
-
-
     def test_all_text_colours_are_read_on_all_backgrounds(self):
         """Contrasts of style.css, of both themes, by WCAG 2; palette.js has its own test."""
         with open(os.path.join(ROOT, "src/web/page/style.css"), encoding="utf-8") as file:

@@ -1,6 +1,17 @@
 #!/bin/sh
 # Runs the unit tests of the page's modules in node. browser_test runs them in a browser, where there is one.
 set -eu
+
+# The page names all modules, so that the browser does not find them one after the other.
+for module in src/web/page/*.js; do
+  name=$(basename "$module")
+  case "$name" in main.js | theme.js | stream_worker.js) continue ;; esac
+  grep -qF "<link rel=\"modulepreload\" href=\"$name\">" src/web/page/index.html || {
+    echo "page_units_test.sh: index.html does not preload $name" >&2
+    exit 1
+  }
+done
+
 copy=$TEST_TMPDIR/page
 mkdir -p "$copy/src/web" "$copy/tests/web"
 cp -rL src/web/page "$copy/src/web/"
