@@ -35,9 +35,9 @@ namespace lanista {
 class EventStreams {
  public:
   struct Options {
-    // Events that come within it are sent together. Where more than 2,500 come a second, the pause becomes longer, up to
-    // `longest_pause`: each message wakes five threads and draws a frame, and a search that ends thousands of models a
-    // second needs the processors itself.
+    // Events that come within it are sent together. Where more than 2,500 come a second, the pause becomes longer, up
+    // to `longest_pause`: each message wakes five threads and draws a frame, and a search that ends thousands of models
+    // a second needs the processors itself.
     std::chrono::milliseconds pause{50};
     std::chrono::milliseconds longest_pause{1000};
     // A stream without news gets a comment, so that those that lie between, and the server itself, notice who has gone.
