@@ -12,6 +12,10 @@ namespace lanista {
 // others.
 std::string Sha256(absl::string_view bytes);
 
+// The 32 bytes that these digits stand for, as messages carry them. REQUIRES: `hex` is a digest of Sha256 or
+// Sha256Stream.
+std::string Sha256Bytes(absl::string_view hex);
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_BASE_SHA256_H_

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/read_file.h"
 #include "src/base/sha256.h"
@@ -83,7 +82,7 @@ absl::Status OutgoingFiles::AddGraph(int number, const std::string& path, FileDi
 void OutgoingFiles::Add(const std::string& place, const std::string& sha256, int64_t size, Source source) {
   v1::UploadFile& file = *list_.add_files();
   file.set_path(place);
-  file.set_sha256(absl::HexStringToBytes(sha256));
+  file.set_sha256(Sha256Bytes(sha256));
   file.set_size(size);
   sources_.push_back(std::move(source));
 }

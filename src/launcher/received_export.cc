@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/open_beneath.h"
+#include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 #include "src/exporters/common/replaceable.h"
@@ -77,7 +77,7 @@ absl::Status ReceivedExport::OpenNext() {
 
 absl::Status ReceivedExport::EndFile() {
   const v1::DownloadFile& file = list_.files(file_);
-  if (absl::HexStringToBytes(sha256_->Finish()) != file.sha256()) {
+  if (Sha256Bytes(sha256_->Finish()) != file.sha256()) {
     return absl::DataLossError(
         absl::StrCat("'", Shown(file.name()), "' came with another content than its SHA-256 says: export it again"));
   }

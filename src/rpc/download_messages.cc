@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 
@@ -43,7 +43,7 @@ void DownloadMessages::WriteList(v1::DownloadList* list) const {
   for (const v1::SetFile& file : reader_.files().files()) {
     v1::DownloadFile& listed = *list->add_files();
     listed.set_name(file.path());
-    listed.set_sha256(absl::HexStringToBytes(file.sha256()));
+    listed.set_sha256(Sha256Bytes(file.sha256()));
     listed.set_size(file.size());
   }
 }

@@ -16,6 +16,7 @@
 #include "src/base/out_of_memory.h"
 #include "src/base/params.h"
 #include "src/base/registry.h"
+#include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/base/thread_priority.h"
 
@@ -39,6 +40,15 @@ TEST(HashTest, SeedsDependOnEveryPartAndOnTheirOrder) {
   EXPECT_NE(ModelSeed(42, 1), ModelSeed(42, 2));
   EXPECT_NE(ModelSeed(42, 1), ModelSeed(43, 1));
   EXPECT_NE(OrderSeed(42), OrderSeed(43));
+}
+
+// NIST's example of SHA-256 (FIPS 180-2, B.1).
+TEST(Sha256Test, DigitsAndBytesAreTheSameDigest) {
+  EXPECT_EQ(Sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  const std::string bytes = Sha256Bytes(Sha256("abc"));
+  ASSERT_EQ(bytes.size(), 32u);
+  EXPECT_EQ(bytes.substr(0, 4), "\xba\x78\x16\xbf");
+  EXPECT_EQ(bytes.substr(29), std::string("\x00\x15\xad", 3));
 }
 
 TEST(StatusTest, AnnotateKeepsTheCodeAndPrependsTheContext) {

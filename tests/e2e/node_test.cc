@@ -569,7 +569,15 @@ TEST_F(NodeTest, WhatMergedTrialsLeftOnNodesThatSeeNoFilesOutlivesTheirNode) {
   EXPECT_FALSE(std::filesystem::is_empty(out));
 }
 
-TEST_F(NodeTest, ATrialGoesOnFromItsCheckpointAfterItsNodeWasKilled) {
+// A trial's node gets a signal when the first checkpoint has come from it.
+class CheckpointOfANodeTest : public NodeTest, public ::testing::WithParamInterface<std::pair<int, const char*>> {};
+
+INSTANTIATE_TEST_SUITE_P(Signals, CheckpointOfANodeTest,
+                         // Batch systems end a job by SIGTERM: before its time is over, or for a more important one.
+                         ::testing::Values(std::pair(SIGKILL, "NODE_LOST"), std::pair(SIGTERM, "NODE_LEFT")));
+
+TEST_P(CheckpointOfANodeTest, ItsTrialGoesOnFromThereElsewhere) {
+  const auto [signal, lost_cause] = GetParam();
   HideFolder();
   // A search that is long enough not to end before its node is killed. Checkpoints are written after whole epochs.
   const std::string config = WriteFile("long.textproto", R"(
@@ -594,7 +602,7 @@ TEST_F(NodeTest, ATrialGoesOnFromItsCheckpointAfterItsNodeWasKilled) {
   // Each report is a moment to look.
   Watch(id, [&](const v1::ExperimentEvent&) { return std::filesystem::exists(checkpoint); });
   const std::vector<pid_t> children = a->Children();
-  kill(a->pid(), SIGKILL);
+  kill(a->pid(), signal);
   for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
   const auto b = StartNode("b", {"--cache-dir", cache});
   int resumed_steps = 0;
@@ -606,7 +614,7 @@ TEST_F(NodeTest, ATrialGoesOnFromItsCheckpointAfterItsNodeWasKilled) {
   EXPECT_GT(resumed_steps, 0);
   EXPECT_EQ(Ask({"stop", id}).exit_code, 0);
   WatchToEnd(id);
-  EXPECT_THAT(NodesOf(Ask({"trials", id, "--json"}).Json(), "LOST", "NODE_LOST"), ::testing::ElementsAre("a"));
+  EXPECT_THAT(NodesOf(Ask({"trials", id, "--json"}).Json(), "LOST", lost_cause), ::testing::ElementsAre("a"));
 }
 
 TEST_F(NodeTest, WhatATrialPrintedAndLeftComesFromANodeThatSeesNoFiles) {

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "spdlog/spdlog.h"
 #include "src/base/sha256.h"
 #include "src/base/temporary_folder.h"
@@ -28,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostRequests = 64;
 constexpr int64_t kMostBytes = 1 << 16;
 
-std::string DigestOf(absl::string_view bytes) { return absl::HexStringToBytes(Sha256(bytes)); }
+std::string DigestOf(absl::string_view bytes) { return Sha256Bytes(Sha256(bytes)); }
 
 std::string Content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -41,7 +40,7 @@ class ReceivedExportTest : public ::testing::Test {
     for (const Sent& file : files) {
       v1::DownloadFile& listed = *reply.mutable_list()->add_files();
       listed.set_name(file.name);
-      listed.set_sha256(absl::HexStringToBytes(Sha256(file.content)));
+      listed.set_sha256(Sha256Bytes(Sha256(file.content)));
       listed.set_size(static_cast<int64_t>(file.content.size()));
     }
     return reply;

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "protos/service.grpc.pb.h"
@@ -134,7 +133,7 @@ TEST_F(DownloadTest, WarningsThenTheListThenTheBytesOfAllFiles) {
     const File& file = files[static_cast<size_t>(i)];
     EXPECT_EQ(list.files(i).name(), file.name);
     EXPECT_EQ(list.files(i).size(), static_cast<int64_t>(file.content.size()));
-    EXPECT_EQ(list.files(i).sha256(), absl::HexStringToBytes(Sha256(file.content)));
+    EXPECT_EQ(list.files(i).sha256(), Sha256Bytes(Sha256(file.content)));
     expected += file.content;
   }
   for (size_t i = 3; i < replies.size(); ++i) {

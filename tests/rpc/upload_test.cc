@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "protos/service.grpc.pb.h"
@@ -43,7 +42,7 @@ class UploadTest : public ServiceTest {
     for (const std::string& content : contents) {
       v1::UploadFile& file = *list.add_files();
       file.set_path(absl::StrCat(list.files_size(), "/file"));
-      file.set_sha256(absl::HexStringToBytes(Sha256(content)));
+      file.set_sha256(Sha256Bytes(Sha256(content)));
       file.set_size(static_cast<int64_t>(content.size()));
     }
     return list;

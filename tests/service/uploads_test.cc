@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "src/base/sha256.h"
 #include "src/service/path_stamp.h"
 #include "tests/service/service_testing.h"
@@ -31,7 +30,7 @@ v1::UploadList ListOf(const Files& files) {
   for (const auto& [path, content] : files) {
     v1::UploadFile& file = *list.add_files();
     file.set_path(path);
-    file.set_sha256(absl::HexStringToBytes(Sha256(content)));
+    file.set_sha256(Sha256Bytes(Sha256(content)));
     file.set_size(static_cast<int64_t>(content.size()));
   }
   return list;
