@@ -16,8 +16,8 @@
 
 namespace lanista::bench {
 
-// Writes a journal as a head does: twelve choices, three of which depend on another one; four metrics at each step; one
-// model of fifty fails, in one of five ways. All numbers are drawn from a fixed seed. Used by one thread.
+// Writes a journal as a head does: twelve choices, three of which depend on another one; one or four metrics at each
+// step; one model of fifty fails, in one of five ways. All numbers are drawn from a fixed seed. Used by one thread.
 class MadeSearch {
  public:
   // What each step reports: `default` alone, or three more.
