@@ -37,7 +37,7 @@ class DevicePool {
   // In a pool that is not open, a device on which no work was ever done is given up after so many workers.
   static constexpr int kMaxFirstWorkers = 4;
 
-  // Devices that are alike: the same trials may run there. By number.
+  // Devices that are alike: the same trials may run on each of them. The sets hold the numbers of their slots.
   struct Kind {
     bool local = false;
     // Empty: not known.
@@ -46,7 +46,7 @@ class DevicePool {
     // them, as it is.
     int64_t memory = 0;
     int64_t least_memory = 0;
-    // What their node has.
+    // The data that their node has.
     DataNames data;
     v1::DeviceKind::Kind device_kind = v1::DeviceKind::KIND_UNSPECIFIED;
     Labels labels;
@@ -68,15 +68,15 @@ class DevicePool {
   struct Slot {
     int number = 0;
     v1::Device device;
-    // Of this machine.
+    // It is a device of this machine.
     bool local = false;
-    // Null: given up, or the next one has to wait.
+    // Null: the device was given up, or it is not yet time for its next worker.
     WorkerActor worker;
     TimePoint ends = TimePoint::max();
     std::chrono::milliseconds lifetime{0};
     DataNames data;
     Labels labels;
-    // Where it is listed; null: nowhere.
+    // The kind in which it is listed; null: it is listed in none.
     Kind* kind = nullptr;
     bool held = false;
     // Its node drains.
@@ -95,7 +95,7 @@ class DevicePool {
     std::optional<QueuedDiscovery> discovery;
     // When the trial was assigned.
     TimePoint assigned;
-    // For telemetry.
+    // The state in which telemetry counts it.
     CountedIn use;
   };
   // This machine, or one that joined.
@@ -164,17 +164,17 @@ class DevicePool {
   bool HasWhatIsRequired(const Kind& kind, const v1::RequirementsConfig& requirements) const;
   // An idle worker that may get work now, on a device with so much memory; nullptr: there is none.
   Slot* Idle(const Kind& kind, int64_t memory = 0);
-  // Of each device that may run such trials: its memory.
+  // The memory of each device that may run such trials, in bytes.
   std::vector<int64_t> MemoriesOf(const std::string& program, const DataNames& data,
                                   const v1::RequirementsConfig& requirements) const;
-  // Those that are asked for.
+  // The devices that `list` asks for.
   v1::DeviceList DevicesOf(const v1::ListDevices& list) const;
 
  private:
-  // This machine's is empty: a node may be called as it is.
+  // The name of this machine is empty here, because a node may be called as this machine is.
   static std::string NameOfNode(const Slot& slot) { return slot.local ? "" : slot.device.node(); }
   static KindKey KeyOf(const Kind& kind);
-  // Enters the slot among those that are like it. No place.
+  // Enters the slot in its kind. REQUIRES: it is no place for preparing work.
   void List(Slot& slot);
   void Unlist(Slot& slot);
   // Enters where others look what it does now. REQUIRES: it is listed, or a place.
@@ -187,11 +187,11 @@ class DevicePool {
   TelemetryPtr telemetry_ = std::make_shared<Telemetry>();
   std::map<int, Slot> slots_;
   int last_number_ = -1;
-  // By name.
+  // The key is the node's name.
   std::map<std::string, Node> nodes_;
   std::map<KindKey, Kind> kinds_;
   std::set<int> places_;
-  // Slots that are starting.
+  // How many slots are starting.
   int starting_ = 0;
 };
 

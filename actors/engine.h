@@ -29,14 +29,14 @@ namespace lanista {
 struct EngineOptions {
   // What all trials of the experiment share; models, number and files are filled in.
   v1::TrialSpec trial_template;
-  // The experiment's, for telling what is different where a trial process has another one.
+  // The experiment's space, to say what is different where a trial process has another one.
   v1::SpaceSpec space;
-  // The experiment's, for what trials write.
+  // The experiment's folder, for what trials write.
   std::string folder;
   std::shared_ptr<Planner> planner;
   // Most trials at a time, a merged one counted once. Absent: its share of the devices.
   std::optional<int> max_trials;
-  // This share, until the training service says another one.
+  // The share, until the training service says another one.
   v1::DeviceShare share;
   // Trials of the experiment that there were before: numbers go on from there.
   int trials = 0;
@@ -56,17 +56,17 @@ class EngineState {
   struct RunningTrial {
     int num_models = 0;
     bool retry = false;
-    // Before it was corrected.
+    // The estimate before it was corrected, in bytes.
     int64_t estimated_memory = 0;
-    // The most that its models were seen to take, bytes.
+    // The most that its models were seen to take, in bytes.
     int64_t measured_memory = 0;
     // None of them has failed, was lost or canceled.
     bool well = true;
-    // Those whose attempt has not ended.
+    // The models whose attempts have not ended.
     std::set<int> open_models;
     // The training service has it.
     bool queued = false;
-    // Those that were stopped before it was queued.
+    // The models that were stopped before it was queued.
     std::vector<int> stopped;
   };
 

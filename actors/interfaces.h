@@ -74,14 +74,14 @@ using CgoBatcherActor = ModelRunnerActor;
 
 // Turns models into trials.
 using EngineActor = ModelRunnerActor::extend<
-    // Of its trials: an attempt started, reported or ended.
+    // An attempt of one of its trials started, reported or ended.
     caf::reacts_to<v1::ModelEvent>,
-    // Its share of the devices is this now.
+    // The share of the devices that it has from now on.
     caf::reacts_to<v1::DeviceShare>>;
 
 // Whoever runs trials and wants to know how many.
 using DeviceUserActor = caf::typed_actor<
-    // Its share of the devices is this now.
+    // The share of the devices that it has from now on.
     caf::reacts_to<v1::DeviceShare>>;
 
 // Whom an engine works for.

@@ -67,16 +67,16 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::PreparedPtr)
 namespace lanista {
 
 struct NodeOptions {
-  // What it says of itself; without `assignments` and `now`. `devices` are all that it has.
+  // What the node says of itself, without the fields `assignments` and `now`. `devices` are all that the node has.
   v1::NodeHello hello;
   // Makes the worker with a number for a device.
   std::function<WorkerActor(int number, const v1::Device& device, const WorkerOwnerActor& owner)> spawn_worker;
   // For heads whose files this machine does not see. Outlives the node.
   NodeFiles* files = nullptr;
   std::chrono::milliseconds give_up_after{std::chrono::hours(1)};
-  // A head welcomed it. Called on its thread, as is on_end; neither may block.
+  // Called when a head has welcomed the node. This and on_end run on the node's thread and must not block.
   std::function<void()> on_joined;
-  // It ends, and why: what its workers do ends with it.
+  // Called with the reason when the node ends. Its workers, and what they do, end with it.
   std::function<void(const absl::Status&)> on_end;
 };
 
@@ -97,10 +97,11 @@ class NodeState {
  private:
   struct Assignment {
     int device = 0;
-    // Of a trial; its models are not kept.
+    // The trial's, where it is one. Its models are not kept here.
     std::string experiment;
     int trial = 0;
-    // The same for a head that does not know it; without a trial number where nobody may want it to go on.
+    // What a head that does not know the assignment is told of it. The trial number is missing where no head may want
+    // the trial to go on.
     v1::HeldTrial held;
     // What the head has not acknowledged.
     std::deque<v1::AssignmentNews> unreceived;
@@ -111,9 +112,9 @@ class NodeState {
     v1::Assignment proto;
     // What the head stopped meanwhile.
     std::set<int> stopped;
-    // Where what it writes goes. Null: it writes nothing that has to travel.
+    // Brings what the trial writes to the head. Null: nothing that it writes has to travel.
     std::unique_ptr<TrialOutputs> outputs;
-    // Weights of its models have to arrive there.
+    // The weights of its models have to arrive at the head.
     bool keep_weights = false;
     // What is said when what was written has arrived: the ends of its models, and its last news.
     std::map<int, v1::ModelEvent> held_ends;
@@ -126,7 +127,7 @@ class NodeState {
     bool warm = false;
     // It gets no work for a while, because of down_because.
     bool paused = false;
-    // Of the last assignment, as long as its trial process may use it. Null: it needs none.
+    // The files of the last assignment, as long as its trial process may read them. Null: it reads none.
     LocalWorkPtr work;
     // The assignment that runs; empty: none, or one that was forgotten.
     std::string running;
@@ -149,9 +150,9 @@ class NodeState {
   void OnHello(const v1::HeadHello& hello);
   void OnAssignment(v1::Assignment proto);
   void OnPrepared(const std::string& assignment, const PreparedPtr& prepared);
-  // Gives it to its device's worker.
+  // Gives the assignment to its device's worker.
   void Begin(const std::string& id, v1::Assignment proto);
-  // Ends one that no worker has heard of. CANCELLED: the head wanted it.
+  // Ends an assignment that no worker has begun. `why` is CANCELLED where the head canceled it.
   void EndUnbegun(Assignments::value_type* assignment, const v1::Assignment& proto, const absl::Status& why);
   void OnReceived(const v1::NewsReceived& received);
   void Cancel(Assignments::value_type* assignment);
@@ -164,7 +165,7 @@ class NodeState {
   void CheckDrained();
   // Ends what runs, then the node, with that status.
   void Leave(const std::string& because, const absl::Status& end);
-  // Once no worker is left.
+  // Called when no worker is left.
   void SayLeaving();
   void End();
 

@@ -59,7 +59,7 @@ class NodesState {
   absl::Status OnHello(const NodeLinkPtr& link, const v1::NodeHello& hello);
   // What a new node has of an earlier head goes on, as far as somebody wants it; then it joins.
   void OnReturned(const std::string& instance, const v1::KeptTrials& kept);
-  // The stream ends, and the node, if it is one's, is lost.
+  // Ends the stream with this status. If it belongs to a node, that node is lost.
   void Refuse(const NodeLinkPtr& link, const absl::Status& status);
   // Writes down which nodes there are, if that has changed.
   void Remember();
@@ -80,20 +80,20 @@ class NodesState {
   // The node whose stream this is; null: it is none's.
   std::shared_ptr<RemoteNode> Find(const NodeLinkPtr& link) const;
   std::shared_ptr<RemoteNode> FindName(const std::string& name) const;
-  // By its number; null: it is gone.
+  // The node with that number; null: it is gone.
   std::shared_ptr<RemoteNode> FindNumber(int32_t number) const;
   void Remove(const std::shared_ptr<RemoteNode>& node, v1::ModelEnded::LostCause cause, const std::string& why,
               const absl::Status& status);
 
   NodesSelf::pointer self_;
   NodesOptions options_;
-  // By instance, and by the number at this head.
+  // The nodes by their instance ids, and by their numbers at this head.
   Nodes nodes_;
   std::map<int32_t, std::shared_ptr<RemoteNode>> numbers_;
   // By their streams (RemoteNode::link), for those that have one: each message looks here.
   std::unordered_map<const NodeLink*, std::shared_ptr<RemoteNode>> links_;
   int32_t last_number_ = 0;
-  // Of all nodes, see RemoteNode.
+  // What the trials of all nodes have reported and is not recorded, in excess of what each may: see RemoteNode.
   EventAmount unrecorded_;
   // Nodes that are not welcomed yet, by instance: their streams (null: lost), and what they said on them.
   struct Joining {

@@ -68,7 +68,7 @@ struct NodesOptions {
   // changed, for the next head. Null: nobody wants to know.
   v1::KnownNodes known = {};
   std::function<void(const v1::KnownNodes&)> remember = {};
-  // Names this head's life.
+  // Names this head, from its start to its end.
   std::string head;
   // A node that is silent for so long gets no new work, ...
   std::chrono::milliseconds lease{std::chrono::seconds(10)};
@@ -76,7 +76,7 @@ struct NodesOptions {
   std::chrono::milliseconds lost_after{std::chrono::minutes(2)};
   // The state folder, where experiments have their folders.
   std::string state_root;
-  // HeadHello's.
+  // The fields of HeadHello with these names.
   std::string marker_file;
   std::string marker;
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
@@ -97,7 +97,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   // The node has this trial, which an earlier head gave it, and its experiment wants it back. Before the first Join.
   // What is said of all such trials goes by KeptWorker(), which the service has.
   void Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wanted);
-  // Spawns it.
+  // The worker of trials that were kept. The first call spawns it.
   const WorkerActor& KeptWorker();
 
   // The node's stream is this one from now on, and it said this on it; an earlier stream gets ABORTED.
@@ -108,7 +108,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   void OnBeat(const v1::BeatRequest& beat);
   // The stream has ended.
   void OnLinkLost();
-  // INVALID_ARGUMENT, here and below: the node lies.
+  // INVALID_ARGUMENT, here and below: the node says what cannot be true.
   absl::Status OnNews(v1::AssignmentNews news);
   absl::Status OnDevice(const v1::DeviceNews& news);
 
@@ -125,7 +125,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   // Where what it writes belongs. NOT_FOUND: it has no such assignment, or it writes nothing. ABORTED: it was canceled.
   absl::StatusOr<v1::AssignmentOutputs> Outputs(const std::string& assignment) const;
 
-  // Nothing was heard of it for so long.
+  // For how long nothing has been heard of the node.
   std::chrono::milliseconds SilentFor() const;
   // That it has been silent for long counts from now on, or not any more.
   void SetSilent(bool silent);
@@ -157,9 +157,9 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     WorkerActor worker;
     // How many it has had, with this one.
     int32_t workers = 0;
-    // Of the worker, in the service; absent: it has not answered yet.
+    // The number that the service gave to the worker. Absent: the service has not answered yet.
     std::optional<int32_t> worker_number;
-    // At the node.
+    // What the node said last of its worker there.
     bool idle = false;
     bool warm = false;
     // The service knows that it is idle.
@@ -170,7 +170,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     int ended = 0;
   };
 
-  // That of a trial; nullptr: there is none. `device`: whose it probably is.
+  // The assignment of a trial; nullptr: there is none. `device` is the one that probably has it.
   Assignment* FindTrial(int32_t device, const std::string& experiment, int trial);
   // The device, if this is its worker; nullptr: it was removed, which the service hears.
   Device* DeviceOfWorker(int32_t device, int32_t worker);
@@ -249,11 +249,11 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   absl::Time ends_ = absl::InfiniteFuture();
   bool silent_ = false;
   bool draining_ = false;
-  // What the service was told of these two.
+  // What the service was told of silent_ and draining_.
   bool held_ = false;
   bool said_leaving_ = false;
   int64_t last_assignment_ = 0;
-  // Of trials that were kept; null: there were none.
+  // The worker of trials that were kept; null: there were none.
   WorkerActor kept_worker_;
 };
 

@@ -7,8 +7,8 @@
 // Trials that ran on nodes when the head before this one ended wait for these nodes, for a while (ReturningTrials).
 // Those that came back count as running; what is said of them goes by their node's worker.
 //
-// What a trial of a node's said has a way back: that all of it is in the journal (EventsRecorded of model 0), or that
-// nobody will ever write it there, goes to the worker, which may be idle or busy with something else by then.
+// A node keeps what a trial said until its worker hears that all of it is in the journal (EventsRecorded of model 0),
+// or that nobody will ever write it there. By then the worker may be idle, or busy with something else.
 //
 // Devices come and go. Those of this machine are there from the beginning and get a new worker whenever theirs goes
 // down. Others join with their worker, and leave with it. Each has a number, which no other ever gets.
@@ -94,17 +94,17 @@ namespace lanista {
 using SpawnWorker = std::function<WorkerActor(int number, const v1::Device& device, const WorkerOwnerActor& owner)>;
 
 struct TrainingServiceOptions {
-  // Of this machine.
+  // The devices of this machine.
   std::vector<v1::Device> devices;
   SpawnWorker spawn_worker;
   // So many trial processes may be starting on this machine at a time; at least 1.
   int max_starting = 2;
-  // Devices may join: what has none waits for one.
+  // Devices may join later: work that no device can run now waits for one.
   bool open = false;
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
-  // So long trials wait for nodes that may bring them back.
+  // How long trials wait for the nodes that may bring them back.
   std::chrono::milliseconds return_limit{std::chrono::minutes(2)};
-  // The nodes of the head before.
+  // The nodes that the head before this one had.
   std::set<std::string> nodes = {};
   // The names of the data that this machine has, and its labels.
   std::set<std::string> data{};
@@ -146,7 +146,7 @@ class TrainingServiceState {
   void OnWant(v1::WantDevices wants, const DeviceUserActor& user);
   v1::DeviceDemand OnExpect(v1::ExpectDevices expect);
 
-  // Of trials that nodes may bring back.
+  // Trials that nodes may bring back.
   void OnReturning(const v1::ReturningTrials& trials, const TrialOwnerActor& owner);
   caf::result<v1::KeptTrials> OnNodeReturned(const v1::NodeReturned& returned, const WorkerActor& worker);
   void CancelReturning(const std::string& experiment, const caf::actor_addr& owner);
@@ -192,7 +192,7 @@ class TrainingServiceState {
   void NoteRefusal(const std::string& experiment);
   // Nobody is left who could do what waits.
   void LoseAll();
-  // As LOST, for the last failure.
+  // Ends the attempts of its models as LOST, because of the last failure.
   void LoseTrial(const QueuedTrial& trial, v1::ModelEnded::LostCause cause);
   // All models of the trial ended so, by no doing of theirs.
   void EndTrial(const QueuedTrial& trial, v1::ModelEnded::Outcome outcome, const v1::Failure& failure = {},

@@ -57,8 +57,8 @@ std::string Program(const std::string& name);
 // the core. Call it first in main.
 void UseOneCore(char** argv);
 
-// Use after UseOneCore: while an object lives, programs that this thread starts may use up to `most` of the cores that
-// this program had at its start.
+// Use after UseOneCore: while an object lives, this thread, and the threads and programs that it starts, may use up to
+// `most` of the cores that this program had at its start.
 class CoresForChildren {
  public:
   explicit CoresForChildren(int most);

@@ -12,7 +12,7 @@ namespace lanista::graph {
 // An attribute of an ONNX node.
 struct OnnxAttribute {
   std::string name;
-  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>> value;
+  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, std::vector<std::string>> value;
 };
 
 // The ONNX graph that is being written, at the position of one operator. Strings that name values are names of ONNX

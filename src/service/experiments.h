@@ -31,7 +31,7 @@ namespace lanista {
 class ExperimentWatch {
  public:
   struct Batch {
-    // In their order; each was recorded before.
+    // The events in their order; each was recorded before.
     std::vector<v1::ExperimentEvent> events;
     // Next has something to say at once: more events, or how it ended. Else the watch will be woken.
     bool more = false;
@@ -54,7 +54,7 @@ class ExperimentWatch {
   std::shared_ptr<News::Waiter> waiter_;
 };
 
-// Of a state folder, unless the user of `serve` says otherwise.
+// The bytes of a state folder, unless the user of `serve` says otherwise.
 inline constexpr int kMaxExperiments = 10000;
 
 // Where an experiment lies.
@@ -68,7 +68,7 @@ struct ExperimentPlace {
 struct TrialLog {
   // The attempt whose trial it is; 0: there is none yet.
   int attempt = 0;
-  // Of the whole log.
+  // The bytes of the whole log.
   int64_t size = 0;
   std::string text;
 };
@@ -131,7 +131,7 @@ class Experiments {
   // The document of `show`, and the entry of `list`, of a journal that was just opened.
   absl::StatusOr<nlohmann::ordered_json> Show(const JournalReader& reader) const;
   absl::StatusOr<nlohmann::ordered_json> Entry(const JournalReader& reader) const;
-  // Those of ModelMaker: they may take minutes.
+  // These two ask the ModelMaker, and may take minutes.
   absl::StatusOr<std::shared_ptr<const std::string>> Graph(const ExperimentPlace& place, int model,
                                                            const ModelMaker::Abandoned& abandoned);
   absl::StatusOr<ExportedFiles> Export(const v1::DownloadRequest& request, const ModelMaker::Abandoned& abandoned);
@@ -152,7 +152,7 @@ class Experiments {
   // RESOURCE_EXHAUSTED: there is no room for what the request would make.
   absl::Status CheckRoom(const std::string& name, const std::string& request_id) const;
   absl::Status CheckRunner() const;
-  // As of now, with what an experiment that runs here waits for.
+  // The options for a view of this moment, with what an experiment that runs here waits for.
   absl::StatusOr<ViewOptions> OptionsFor(const JournalReader& reader) const;
   // Whether this head has what the paths name. `shared`: what the client sees, too.
   absl::Status CheckPaths(const v1::ExperimentConfig& config,

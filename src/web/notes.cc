@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 #include "src/base/open_beneath.h"
+#include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/web/http.h"
@@ -22,31 +24,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kFile[] = "notes.json";
 constexpr char kLock[] = "notes.lock";
-constexpr char kDraft[] = "notes.json.new";
 constexpr size_t kMaxNote = 10000;
 constexpr off_t kMaxFile = 64 << 20;
-
-// Beside its place, and then renamed: a link that stands there is replaced, and not followed.
-absl::Status ReplaceFile(const std::string& folder, const std::string& content) {
-  const UniqueFd at(open(folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
-  if (at.get() < 0) return lanista::ErrnoToStatus(errno, folder);
-  unlinkat(at.get(), kDraft, 0);
-  UniqueFd file(openat(at.get(), kDraft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  const std::string what = absl::StrCat("cannot write ", folder, "/", kFile);
-  if (file.get() < 0) return lanista::ErrnoToStatus(errno, what);
-  size_t done = 0;
-  bool good = true;
-  while (good && done < content.size()) {
-    const ssize_t written = write(file.get(), content.data() + done, content.size() - done);
-    good = written >= 0 || errno == EINTR;
-    if (written > 0) done += static_cast<size_t>(written);
-  }
-  good = good && fsync(file.get()) == 0 && file.Close() == 0 && renameat(at.get(), kDraft, at.get(), kFile) == 0;
-  if (good) return absl::OkStatus();
-  const int why = errno;
-  unlinkat(at.get(), kDraft, 0);
-  return lanista::ErrnoToStatus(why, what);
-}
 
 // Waits until nobody else changes the notes, in this process or another one; who holds the result may. Ends with it.
 absl::StatusOr<UniqueFd> LockNotes(const std::string& folder) {
@@ -99,7 +78,11 @@ absl::Status WriteNote(const std::string& folder, int model, bool star, const st
   } else {
     notes["notes"].erase(key);
   }
-  return ReplaceFile(folder, JsonLine(notes) + "\n");
+  const std::string path = absl::StrCat(folder, "/", kFile);
+  // A link that somebody put there is replaced: WriteFile would follow it.
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(path, ignored)) std::filesystem::remove(path, ignored);
+  return WriteFile(path, JsonLine(notes) + "\n");
 }
 
 }  // namespace lanista

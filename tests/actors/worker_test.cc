@@ -10,6 +10,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "src/base/status.h"
 #include "tests/actors/actor_test.h"
+#include "tests/rpc/captured_log.h"
 
 namespace lanista {
 namespace {
@@ -120,11 +121,12 @@ class WorkerTest : public ActorTest {
       event.mutable_model()->mutable_ended()->mutable_failure()->set_reason(reason);
     Say(event);
   }
-  void SayTrialEnded(bool recycle = false) {
+  void SayTrialEnded(const std::string& recycle_because = "") {
     v1::TrialEvent event;
     event.mutable_ended()->set_experiment(experiment_);
     event.mutable_ended()->set_trial(1);
-    event.mutable_ended()->set_recycle(recycle);
+    event.mutable_ended()->set_recycle(!recycle_because.empty());
+    event.mutable_ended()->set_recycle_because(recycle_because);
     Say(event);
   }
   void Exit(int signal, bool out_of_memory = false) {
@@ -228,7 +230,9 @@ TEST_F(WorkerTest, EndsAProcessThatOutgrewItsMemory) {
   StartWarmWorker();
   Assign(MakeTrial("e", 1));
   SayModelEnded(1, v1::ModelEnded::SUCCEEDED);
-  SayTrialEnded(/*recycle=*/true);
+  const CapturedLog log;
+  SayTrialEnded("its memory grew from 1 MiB to 9 MiB");
+  EXPECT_THAT(log.text(), HasSubstr("its trial process is replaced: its memory grew from 1 MiB to 9 MiB"));
   EXPECT_TRUE(process().gone);
   EXPECT_EQ(ready_, 2);
   EXPECT_FALSE(warm_);

@@ -22,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Matcher;
+using ::testing::Not;
 
 // A good configuration, to be spoiled.
 std::string Config(const std::string& space, const std::string& evaluator, const std::string& rest = "") {
@@ -244,6 +245,49 @@ TEST(FilesTest, WhatIsReadOrNoFileIsNotOverwritten) {
   EXPECT_THAT(device.err, HasSubstr("cannot read /dev/zero: it is no regular file"));
 }
 
+TEST(FilesTest, AnImportOverwritesNeitherItsInputNorADevice) {
+  const std::string folder = FreshFolder();
+  const CommandResult converted = RunCommand(
+      kLanista, {"convert", GraphWith("op { type: 'ReLU' }"), "--format", "torchscript", "--out", folder + "/net"});
+  ASSERT_EQ(converted.exit_code, 0) << converted.err;
+  const std::string input = folder + "/net.pt";
+  const auto bytes = std::filesystem::file_size(input);
+  std::filesystem::create_symlink(input, folder + "/link.pt");
+  for (const std::string& out : {input, folder + "/link.pt"}) {
+    const CommandResult itself = RunCommand(kLanista, {"import", input, "--out", out});
+    EXPECT_EQ(itself.exit_code, 2) << out;
+    EXPECT_THAT(itself.err, HasSubstr("cannot write " + out + ": it is a file that is read here"));
+  }
+  EXPECT_EQ(std::filesystem::file_size(input), bytes);
+  const CommandResult device = RunCommand(kLanista, {"import", input, "--out", "/dev/full"});
+  EXPECT_EQ(device.exit_code, 2);
+  EXPECT_THAT(device.err, HasSubstr("cannot write /dev/full: it is no regular file"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
+// Where a file may have only so many bytes, as on a disk that is full, an output is an error, and nothing is left of
+// it.
+TEST(FilesTest, OutputThatDoesNotFitIsAFailureAndLeavesNothing) {
+  const std::string graph = GraphWith("op { type: 'ReLU' }");
+  const std::string lanista = std::filesystem::absolute(kLanista);
+  const std::string folder = FreshFolder();
+  const std::string before = WriteFile("before.svg", "what was there");
+  // Draws as Graphviz does, but at once, and 100 kB.
+  std::ofstream(folder + "/dot") << "#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' x\n";
+  ASSERT_EQ(chmod((folder + "/dot").c_str(), 0700), 0);
+  const CommandResult svg =
+      RunCommand("/bin/sh", {"-c", absl::StrCat("trap '' XFSZ; ulimit -f 16; PATH='", folder, "':$PATH exec ", lanista,
+                                                " show-graph '", graph, "' --svg '", before, "'")});
+  EXPECT_EQ(svg.exit_code, 1) << svg.err;
+  EXPECT_THAT(svg.err, HasSubstr("cannot write " + before));
+  std::string kept;
+  std::getline(std::ifstream(before), kept);
+  EXPECT_EQ(kept, "what was there");
+  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(before).parent_path())) {
+    EXPECT_THAT(file.path().filename().string(), Not(HasSubstr("before.svg."))) << "left behind";
+  }
+}
+
 TEST(FilesTest, OutputThatCannotBeWrittenIsAFailure) {
   const std::string state = FreshFolder();
   const std::string lanista = std::filesystem::absolute(kLanista);
@@ -258,16 +302,26 @@ TEST(FilesTest, OutputThatCannotBeWrittenIsAFailure) {
 }
 
 TEST(FilesTest, CtrlCSaysWhatBecameOfTheCommand) {
+  const std::string search = Config("mnist_cnn", "constant {}", "max_trial_number: 1");
+  const std::string searched = FreshFolder();
+  ASSERT_EQ(RunCommand(kLanista, {"run", WriteFile("searched.textproto", search), "--state-dir", searched}).exit_code,
+            0);
   const std::map<std::string, std::string> commands = {
       {"import net.pt --out net.textproto", "interrupted: nothing was imported"},
       {"convert net.pt --format json --out net", "interrupted: a file that was not finished was not written"},
       {"show-graph net.pt", "interrupted: nothing was shown"},
+      {"validate search.textproto", "interrupted: nothing was started"},
+      {"run search.textproto --state-dir .", "interrupted: the experiment had not started"},
+      {"run search.textproto --json --state-dir .", "interrupted: the experiment had not started"},
+      {absl::StrCat("export latest --out . --state-dir '", searched, "'"),
+       "interrupted: a file that was not finished was not written"},
   };
   for (const auto& [command, note] : commands) {
     // Of its own: a trial program of the command before may still be about to say that it runs.
     const std::string folder = FreshFolder();
     const std::string up = folder + "/up";
     ASSERT_EQ(mkfifo(up.c_str(), 0600), 0);
+    std::ofstream(folder + "/search.textproto") << search;
     const std::string hanging = folder + "/hanging";
     std::ofstream(hanging) << "#!/bin/sh\necho > '" << up << "'\nexec sleep 1000\n";
     ASSERT_EQ(chmod(hanging.c_str(), 0700), 0);

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -298,25 +299,6 @@ TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {
   EXPECT_EQ(RunCommand(kLanista, {"delete", id, "--yes", "--state-dir", state}).exit_code, 0);
 }
 
-TEST(FaultTest, CtrlCStopsCleanly) {
-  const std::string state = FreshFolder();
-  const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
-  // The grid's first model has no fault, and waits.
-  BackgroundCommand run(kFaultyProgram,
-                        {"run", config, "--state-dir", state, "--set", "training_service.local.cpu_slots=1", "--set",
-                         "space.registered=faulty", "--set", "strategy={ grid_search {} }"});
-  ASSERT_TRUE(run.WaitForLine("models in the space"));
-  const std::vector<pid_t> children = run.Children();
-  kill(run.pid(), SIGINT);
-  EXPECT_EQ(run.Wait(), 1);
-  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
-  const nlohmann::json experiment = OnlyExperiment(state);
-  EXPECT_EQ(experiment["status"], "STOPPED");
-  const nlohmann::json trials =
-      RunCommand(kLanista, {"trials", experiment["id"], "--json", "--state-dir", state}).Json();
-  for (const auto& model : trials["models"]) EXPECT_EQ(model["status"], "CANCELED") << model;
-}
-
 // A named pipe to or from a program of the test's.
 class NamedPipe {
  public:
@@ -341,6 +323,65 @@ class NamedPipe {
  private:
   int fd_ = -1;
 };
+
+TEST(FaultTest, CtrlCStopsCleanly) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
+  // The grid's first model has no fault, and waits.
+  BackgroundCommand run(kFaultyProgram,
+                        {"run", config, "--state-dir", state, "--set", "training_service.local.cpu_slots=1", "--set",
+                         "space.registered=faulty", "--set", "strategy={ grid_search {} }"});
+  ASSERT_TRUE(run.WaitForLine("models in the space"));
+  const std::vector<pid_t> children = run.Children();
+  kill(run.pid(), SIGINT);
+  EXPECT_EQ(run.Wait(), 1);
+  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+  const nlohmann::json experiment = OnlyExperiment(state);
+  EXPECT_EQ(experiment["status"], "STOPPED");
+  const nlohmann::json trials =
+      RunCommand(kLanista, {"trials", experiment["id"], "--json", "--state-dir", state}).Json();
+  for (const auto& model : trials["models"]) EXPECT_EQ(model["status"], "CANCELED") << model;
+}
+
+TEST(FaultTest, ASecondCtrlCEndsEverythingAtOnceAndSaysHowToGoOn) {
+  for (const bool json : {false, true}) {
+    const std::string state = FreshFolder();
+    const NamedPipe hangs(state + "/hangs");
+    const std::string config = WriteFile("deaf.textproto", absl::StrCat(R"(
+      space {
+        registered: "some_bad"
+        params { key: "bad" value { list { values { i: 0 } } } }
+        params { key: "fault" value { s: "tells" } }
+        params { key: "fifo" value { s: ")",
+                                                                        state, R"(/hangs" } }
+      }
+      strategy { grid_search {} }
+      evaluator {
+        classification {
+          dataset { synthetic_digits { train_samples: 40 validation_samples: 20 } }
+          batch_size: 4
+          max_epochs: 10
+        }
+      }
+      training_service { local { cpu_slots: 1 } }
+    )"));
+    std::vector<std::string> arguments = {"-c",   "exec \"$@\" 2>&1", "sh", kFaultyProgram, "run",
+                                          config, "--state-dir",      state};
+    if (json) arguments.push_back("--json");
+    BackgroundCommand run("/bin/sh", arguments);
+    ASSERT_TRUE(hangs.Wait());
+    const std::vector<pid_t> children = run.Children();
+    kill(run.pid(), SIGINT);
+    ASSERT_TRUE(run.WaitForLine(json ? "stopping the experiment; a second Ctrl-C ends it at once"
+                                     : "stopping: stopped by the user"));
+    kill(run.pid(), SIGINT);
+    EXPECT_TRUE(run.WaitForLine("ended at once: what was reported until now is in the journal of "));
+    EXPECT_THAT(run.line(), HasSubstr("and `resume` goes on from there"));
+    EXPECT_EQ(run.Wait(), 130);
+    for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+    EXPECT_EQ(OnlyExperiment(state)["status"], "INTERRUPTED");
+  }
+}
 
 TEST(FaultTest, ASecondCtrlCDoesNotKeepSlurmJobsFromBeingCanceled) {
   const std::string folder = FreshFolder();

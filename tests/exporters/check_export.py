@@ -146,6 +146,24 @@ def run_lstm(x, w, r, b=None, lengths=None, h=None, c=None, p=None, **a):
     return torch.stack(outputs, 1), torch.stack(states), torch.stack(cells)
 
 
+def run_rnn(x, w, r, b=None, lengths=None, h=None, **a):
+    """Over [length, batch, features]."""
+    hidden, directions = a["hidden_size"], w.size(0)
+    activations = a.get("activations", [b"Tanh"] * directions)
+    outputs, states = [], []
+    for d in range(directions):
+        activate = {b"Tanh": torch.tanh, b"Relu": torch.relu}[activations[d]]
+        state = torch.zeros(x.size(1), hidden) if h is None else h[d]
+        bias = torch.zeros(2 * hidden) if b is None else b[d]
+        steps = [None] * x.size(0)
+        for t in reversed(range(x.size(0))) if d == 1 else range(x.size(0)):
+            state = activate(x[t] @ w[d].t() + state @ r[d].t() + bias[:hidden] + bias[hidden:])
+            steps[t] = state
+        outputs.append(torch.stack(steps))
+        states.append(state)
+    return torch.stack(outputs, 1), torch.stack(states)
+
+
 def run_gru(x, w, r, b=None, lengths=None, h=None, **a):
     """Over [length, batch, features]; gates in ONNX's order: update, reset, hidden."""
     hidden, directions = a["hidden_size"], w.size(0)
@@ -235,6 +253,7 @@ OPERATORS = {
     "Not": lambda x, **a: ~x,
     "PRelu": lambda x, slope, **a: torch.where(x >= 0, x, x * slope),
     "Pad": run_pad,
+    "RNN": run_rnn,
     "Range": lambda start, end, step, **a: torch.arange(start.item(), end.item(), step.item()),
     "Pow": lambda x, y, **a: x ** y,
     "ReduceMax": lambda x, **a: x.amax(a["axes"], keepdim=bool(a.get("keepdims", 1))),

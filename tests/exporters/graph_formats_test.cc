@@ -415,6 +415,20 @@ TEST(GraphFormats, InputsOfTheEmbeddingFunctionAreIndicesInOnnx) {
   EXPECT_TRUE(files.ok()) << files.status();
 }
 
+TEST_P(GraphFormatsTest, RecurrentNetworksWithReluGiveTheSameValues) {
+  const auto module = BuildModel(R"(
+    graphs {
+      name: "net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 5, 4] } } }
+      nodes { name: "rnn" inputs { node: "x" } op { type: "RNN"
+              attr { key: "input_size" value { i: 4 } } attr { key: "hidden_size" value { i: 3 } }
+              attr { key: "nonlinearity" value { s: "relu" } } attr { key: "batch_first" value { b: true } }
+              attr { key: "bidirectional" value { b: true } } } outputs {} outputs {} }
+      outputs { node: "rnn" }
+    })");
+  ExpectSameInPython(*module, {at::randn({2, 5, 4})}, GetParam(), "relu_rnn_" + GetParam());
+}
+
 TEST(GraphFormats, PythonKeepsTextsThatAreNotAscii) {
   const std::string folder = TestFolder("texts");
   const auto module = BuildModel(R"(

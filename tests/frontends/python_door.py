@@ -60,6 +60,18 @@ class PythonDoor(unittest.TestCase):
         nn.LayerChoice([nn.Sequential(first, relu), relu])
         nn.LayerChoice([nn.Linear(4, 4), relu])
 
+    def test_repeat_takes_a_list_of_blocks(self):
+        blocks = [nn.Linear(4, 4) for _ in range(3)]
+        repeat = nn.Repeat(blocks, (1, 3))
+        self.assertEqual([block for block in repeat.blocks], blocks)
+        self.assertEqual(len(nn.Repeat([nn.ReLU()] * 3, [0, 2]).blocks), 2)
+        with self.assertRaisesRegex(ValueError, "the list has 1 blocks, and up to 2 may run"):
+            nn.Repeat([nn.ReLU()], (1, 2))
+
+    def test_an_input_choice_has_a_number(self):
+        with self.assertRaisesRegex(TypeError, "n_chosen is a number, not None; for any number of inputs"):
+            nn.InputChoice(2, n_chosen=None)
+
     def test_a_clash_names_both_places(self):
         with self.assertRaisesRegex(ValueError, r"'p'.*\[4, 8\] at python_door.py:\d+, and \[1\] at python_door.py"):
             nn.Linear(width(label="p"), nn.ValueChoice([1], label="p"))

@@ -395,6 +395,11 @@ class InputChoice(torch.nn.Module):
         super().__init__()
         if reduction not in ("sum", "mean", "concat"):
             raise ValueError("reduction is 'sum', 'mean' or 'concat'")
+        if not isinstance(n_chosen, int):
+            raise TypeError(
+                f"n_chosen is a number, not {n_chosen!r}; for any number of inputs take a LayerChoice of Identity and a "
+                "module that returns zeros for each, and add them"
+            )
         if not 1 <= n_chosen <= n_candidates:
             raise ValueError(f"n_chosen is from 1 to n_candidates ({n_candidates}), not {n_chosen}")
         self.lanista_label: str = _label(label, "input")
@@ -411,12 +416,12 @@ class InputChoice(torch.nn.Module):
 
 
 class Repeat(torch.nn.Module):
-    """A chain of blocks, of which the first `depth` run. `block`: makes the block of an index. `depth`: a number, a list of
-    depths to choose from, or (least, most)."""
+    """A chain of blocks, of which the first `depth` run. `block`: makes the block of an index, or is a list of at least as
+    many blocks as may run. `depth`: a number, a list of depths to choose from, or (least, most)."""
 
     def __init__(
         self,
-        block: Callable[[int], torch.nn.Module],
+        block: Union[Callable[[int], torch.nn.Module], Sequence[torch.nn.Module]],
         depth: Union[int, List[int], Tuple[int, int]],
         label: Optional[str] = None,
     ):
@@ -429,7 +434,10 @@ class Repeat(torch.nn.Module):
             raise ValueError("depth is a number, a list or a pair (least, most), from 0 on")
         self.lanista_label: str = _label(label, "repeat")
         self.lanista_depths: List[int] = depths
-        self.blocks = torch.nn.ModuleList(block(i) for i in range(depths[-1]))
+        if not callable(block) and len(block) < depths[-1]:
+            raise ValueError(f"the list has {len(block)} blocks, and up to {depths[-1]} may run")
+        make = block if callable(block) else block.__getitem__
+        self.blocks = torch.nn.ModuleList(make(i) for i in range(depths[-1]))
         _hold(self, f"Repeat {self.lanista_label!r}", self.blocks)
 
     def forward(self, x: Tensor) -> Tensor:

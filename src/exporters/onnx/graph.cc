@@ -41,6 +41,10 @@ struct SetAttribute {
     attribute->set_type(onnx::AttributeProto::FLOATS);
     for (const float value : values) attribute->add_floats(value);
   }
+  void operator()(const std::vector<std::string>& values) const {
+    attribute->set_type(onnx::AttributeProto::STRINGS);
+    for (const std::string& value : values) attribute->add_strings(value);
+  }
 };
 
 }  // namespace

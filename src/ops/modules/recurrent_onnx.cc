@@ -61,9 +61,6 @@ std::string Biases(const RecurrentKind& kind, OnnxWriter& writer, const Names& s
 absl::StatusOr<Names> RecurrentToOnnx(const RecurrentKind& kind, const OpCall& call, OnnxWriter& writer) {
   const Attributes& a = call.attributes;
   LANISTA_RETURN_IF_ERROR(OnnxNeedsRank(call.inputs[0], kind.is_cell ? 2 : 3));
-  if (kind.gates == 1 && a.String("nonlinearity") != "tanh") {
-    return absl::UnimplementedError(absl::StrCat("nonlinearity ", a.String("nonlinearity"), " is not written as ONNX"));
-  }
   if (OutputFeatures(kind, a) != a.Int("hidden_size")) {
     return absl::UnimplementedError("proj_size has no counterpart in ONNX");
   }
@@ -76,6 +73,9 @@ absl::StatusOr<Names> RecurrentToOnnx(const RecurrentKind& kind, const OpCall& c
   std::vector<OnnxAttribute> attributes = {{"hidden_size", a.Int("hidden_size")}};
   if (directions == 2) attributes.push_back({"direction", std::string("bidirectional")});
   if (kind.gates == 3) attributes.push_back({"linear_before_reset", int64_t{1}});
+  if (kind.gates == 1 && a.String("nonlinearity") == "relu") {
+    attributes.push_back({"activations", Names(directions, "Relu")});
+  }
 
   // [steps, batch, features]
   std::string x = writer.Input(0);
