@@ -43,6 +43,9 @@ FILE_MESSAGE, FILE_ENUM, FILE_SERVICE = 4, 5, 6
 MESSAGE_FIELD, MESSAGE_NESTED, MESSAGE_ENUM = 2, 3, 4
 ENUM_VALUE, SERVICE_METHOD = 2, 2
 
+# How the comments of NodeService's rpcs for clients begin; its other rpcs are for nodes.
+FOR_CLIENTS = "For clients: "
+
 EDITED = "<!-- scripts/make_reference.py writes this page from %s. Change the comments and options there. -->"
 
 CONFIGURATION = """# Every field of a configuration
@@ -61,7 +64,8 @@ SERVICE = """# What clients say to a head
 
 %s
 
-The rpcs of `lanista.v1.ExperimentService`, and their messages, for clients in other languages. [cluster.md](../cluster.md#other-clients)
+The rpcs of `lanista.v1.ExperimentService`, those of `lanista.v1.NodeService` that are for clients, and their messages, for clients in
+other languages (the other rpcs of `NodeService` are for nodes: protos/node.proto). [cluster.md](../cluster.md#other-clients)
 explains addresses, tokens and errors; [python.md](../python.md) is a client that is there. Documents in `json` are those that the
 command line prints with `--json`: [cli.md](../cli.md#json). What `Watch` sends is an [`ExperimentEvent`](#experimentevent).
 """
@@ -320,22 +324,32 @@ def configuration_page(schema):
     return page.text()
 
 
+def client_rpcs(schema):
+    """The rpcs that clients may call, each with what it does."""
+    for name in ("ExperimentService", "NodeService"):
+        service, file, path = schema.services[name]
+        for index, method in enumerate(service.method):
+            comment = schema.comment(file, path + (SERVICE_METHOD, index))
+            if not comment:
+                raise Mistake(f"{file}: the rpc {method.name} has no comment that says what it does")
+            if name == "ExperimentService" or comment.startswith(FOR_CLIENTS):
+                text = comment[len(FOR_CLIENTS) :] if comment.startswith(FOR_CLIENTS) else comment
+                yield name, method, text[0].upper() + text[1:]
+
+
 def service_page(schema):
-    service, file, path = schema.services["ExperimentService"]
+    rpcs = list(client_rpcs(schema))
     elsewhere = configuration_names(schema)
-    asked_and_answered = [name for method in service.method for name in (method.input_type, method.output_type)]
+    asked_and_answered = [name for _, method, _ in rpcs for name in (method.input_type, method.output_type)]
     names = [name for name in schema.reachable(asked_and_answered) if name not in elsewhere]
     page = Page(schema, names, everything_has_a_comment=False, elsewhere=elsewhere)
-    page.lines += [SERVICE % (EDITED % "protos/service.proto and what it imports"), "## The rpcs", ""]
+    page.lines += [SERVICE % (EDITED % "protos/service.proto, node.proto and what they import"), "## The rpcs", ""]
     rows = []
-    for index, method in enumerate(service.method):
-        comment = schema.comment(file, path + (SERVICE_METHOD, index))
-        if not comment:
-            raise Mistake(f"{file}: the rpc {method.name} has no comment that says what it does")
+    for service, method, comment in rpcs:
         asked, answered = (f"[{short(name)}](#{anchor(name)})" for name in (method.input_type, method.output_type))
         rows.append(
             [
-                f"`{method.name}`",
+                f"`{method.name}`" if service == "ExperimentService" else f"`{service}.{method.name}`",
                 ("stream of " if method.client_streaming else "") + asked,
                 ("stream of " if method.server_streaming else "") + answered,
                 cell(comment),
@@ -351,7 +365,7 @@ def main():
     arguments.add_argument("--check", action="store_true", help="write nothing; fail where a page would change")
     check = arguments.parse_args().check
     with tempfile.TemporaryDirectory() as folder:
-        schema = Schema(*load(folder, ["protos/experiment.proto", "protos/service.proto"]))
+        schema = Schema(*load(folder, ["protos/experiment.proto", "protos/service.proto", "protos/node.proto"]))
     pages = {"configuration.md": configuration_page(schema), "service.md": service_page(schema)}
     stale = False
     for name, text in pages.items():

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
 #include "src/views/documents.h"
@@ -24,6 +27,23 @@ void PrintText(absl::string_view text) { Write(stdout, text); }
 void PrintLine(absl::string_view line) { Write(stdout, absl::StrCat(Printable(line), "\n")); }
 
 void PrintJson(const nlohmann::ordered_json& document) { Write(stdout, absl::StrCat(ToText(document), "\n")); }
+
+void JsonPrinter::Print(nlohmann::ordered_json part) {
+  if (!std::exchange(begun_, true)) {
+    nlohmann::ordered_json& list = *std::prev(part.end());
+    nlohmann::ordered_json entries = std::exchange(list, nlohmann::ordered_json::array());
+    const std::string document = ToText(part);
+    Write(stdout, absl::StripSuffix(document, "]\n}"));
+    part = std::move(entries);
+  }
+  if (part.empty()) return;
+  // As deep in a document as they are in the whole one.
+  const std::string text = ToText({{"list", std::move(part)}});
+  if (std::exchange(has_entries_, true)) Write(stdout, ",");
+  Write(stdout, absl::StripSuffix(absl::StripPrefix(text, "{\n  \"list\": ["), "\n  ]\n}"));
+}
+
+void JsonPrinter::End() { Write(stdout, has_entries_ ? "\n  ]\n}\n" : "]\n}\n"); }
 
 void PrintWarning(absl::string_view text) { Write(stderr, absl::StrCat("lanista: warning: ", ReasonLine(text), "\n")); }
 

@@ -20,6 +20,19 @@ void PrintLine(absl::string_view line);
 // A command's result for scripts (--json).
 void PrintJson(const nlohmann::ordered_json& document);
 
+// Prints in parts what PrintJson prints of a document whose last key is a list. Used by one thread.
+class JsonPrinter {
+ public:
+  // The first part is the document with the first entries of its list, and each other one an array of more entries.
+  void Print(nlohmann::ordered_json part);
+  // After the last part.
+  void End();
+
+ private:
+  bool begun_ = false;
+  bool has_entries_ = false;
+};
+
 // "lanista: warning: ..." and "lanista: error: ...", one line each; `text` may be any text.
 void PrintWarning(absl::string_view text);
 void PrintError(absl::string_view text);

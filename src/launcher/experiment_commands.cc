@@ -150,6 +150,12 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
     if (context.line.merged) request.set_view(v1::ListTrialsRequest::MERGED);
     if (context.line.csv) request.set_view(v1::ListTrialsRequest::CSV);
     request.set_for_terminal(csv.for_terminal);
+    if (context.line.json && !context.line.csv) {
+      JsonPrinter printer;
+      LANISTA_RETURN_IF_ERROR(head->ListTrials(request, [&printer](Json part) { printer.Print(std::move(part)); }));
+      printer.End();
+      return kExitDone;
+    }
     LANISTA_ASSIGN_OR_RETURN(const Json document, head->ListTrials(request));
     if (context.line.csv) return PrintCsv(document);
     return Print(context, document, context.line.merged ? MergedTrialsText : TrialsText);

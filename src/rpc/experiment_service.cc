@@ -1,9 +1,9 @@
 #include "src/rpc/experiment_service.h"
 
 #include <chrono>
-#include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
@@ -20,10 +20,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxStreams = 1000;
-// Each holds a document of all models.
+// Each holds all models of an experiment.
 constexpr int kMaxTrialLists = 8;
 // A client that takes longer for one message of such a list has gone, or does not mean it.
 constexpr std::chrono::seconds kTrialListLimit(60);
+// And for all of them: meanwhile the journal of a running experiment keeps what it has overwritten.
+constexpr std::chrono::minutes kTrialListTotalLimit(10);
 // Each is written by one of a few threads.
 constexpr int kMaxUploads = 16;
 // A client that sends nothing for so long has gone, or does not mean it.
@@ -35,26 +37,32 @@ constexpr size_t kMaxRequestBytes = 16 << 20;
 // Of ListTrialsReply.json, as soon as it has more: well below the 4 MiB that clients take by default.
 constexpr size_t kPageBytes = 1 << 20;
 
-// The pages of a document whose last key has its entries, as that of `trials` has its models.
+// A document as pages of text (ListTrialsReply.json).
 class TrialPages {
  public:
-  explicit TrialPages(Json document)
-      : key_(std::prev(document.end()).key()), entries_(std::move(document[key_])), document_(std::move(document)) {}
+  explicit TrialPages(DocumentInParts document) : document_(std::move(document)) {}
 
-  // False: there are no more.
-  bool Next(std::string* text) {
-    if (!first_ && next_ == entries_.size()) return false;
-    text->clear();
-    while (next_ < entries_.size() && text->size() < kPageBytes) {
-      absl::StrAppend(text, text->empty() ? "" : ",", JsonLine(entries_[next_]));
-      // It is not needed any more, and may be large.
-      entries_[next_++] = nullptr;
+  // False: there are no more. DEADLINE_EXCEEDED: the client took too long for all of them.
+  absl::StatusOr<bool> Next(std::string* text) {
+    if (std::chrono::steady_clock::now() > deadline_) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the list was not read within ", kTrialListTotalLimit.count(), " minutes"));
     }
+    text->clear();
+    while (text->size() < kPageBytes) {
+      if (next_ == entries_.size()) {
+        LANISTA_ASSIGN_OR_RETURN(entries_, document_.next());
+        next_ = 0;
+        if (entries_.empty()) break;
+      }
+      absl::StrAppend(text, text->empty() ? "" : ",", JsonLine(entries_[next_++]));
+    }
+    const bool first = std::exchange(first_, false);
+    if (!first && text->empty()) return false;
     *text = absl::StrCat("[", *text, "]");
-    if (std::exchange(first_, false)) {
-      document_[key_] = Json::array();
-      std::string head = JsonLine(document_);
-      // "[]}" at its end makes room for the first of them.
+    if (first) {
+      std::string head = JsonLine(document_.beginning);
+      // "[]}" at its end makes room for the first entries.
       head.resize(head.size() - 3);
       *text = absl::StrCat(head, *text, "}");
     }
@@ -62,9 +70,10 @@ class TrialPages {
   }
 
  private:
-  const std::string key_;
-  Json entries_;
-  Json document_;
+  DocumentInParts document_;
+  const std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::now() + kTrialListTotalLimit;
+  // Of the current part; those before next_ were written.
+  std::vector<Json> entries_;
   size_t next_ = 0;
   bool first_ = true;
 };
@@ -181,10 +190,11 @@ grpc::ServerWriteReactor<v1::ListTrialsReply>* ExperimentServiceImpl::ListTrials
     LANISTA_RETURN_IF_ERROR(list.status());
     LANISTA_RETURN_IF_ERROR(CheckOpen());
     if (pages == nullptr) {
-      LANISTA_ASSIGN_OR_RETURN(Json document, experiments_.ListTrials(request));
+      LANISTA_ASSIGN_OR_RETURN(DocumentInParts document, experiments_.ListTrialsInParts(request));
       pages = std::make_shared<TrialPages>(std::move(document));
     }
-    return pages->Next(reply->mutable_json()) ? Writer::Made::kWrite : Writer::Made::kEnd;
+    LANISTA_ASSIGN_OR_RETURN(const bool more, pages->Next(reply->mutable_json()));
+    return more ? Writer::Made::kWrite : Writer::Made::kEnd;
   });
   writer->Wake();
   return writer.get();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -185,12 +186,20 @@ absl::StatusOr<v1::DrainNodeReply> HeadClient::DrainNode(const v1::DrainNodeRequ
 }
 
 absl::StatusOr<Json> HeadClient::ListNodes() {
-  LANISTA_ASSIGN_OR_RETURN(
-      const v1::ListNodesReply reply,
-      impl_->CallOn(impl_->node_stub(), &v1::NodeService::Stub::ListNodes, v1::ListNodesRequest()));
-  Json document = Json::parse(reply.json(), nullptr, false);
-  if (!document.is_object() || !document["nodes"].is_array()) return Damaged();
+  Json document = {{"nodes", Json::array()}};
+  v1::ListNodesRequest request;
+  do {
+    LANISTA_ASSIGN_OR_RETURN(const v1::ListNodesReply reply, ListNodes(request));
+    Json page = Json::parse(reply.json(), nullptr, false);
+    if (!page.is_object() || !page["nodes"].is_array()) return Damaged();
+    for (Json& entry : page["nodes"]) document["nodes"].push_back(std::move(entry));
+    request.set_page_token(reply.next_page_token());
+  } while (!request.page_token().empty());
   return document;
+}
+
+absl::StatusOr<v1::ListNodesReply> HeadClient::ListNodes(const v1::ListNodesRequest& request) {
+  return impl_->CallOn(impl_->node_stub(), &v1::NodeService::Stub::ListNodes, request);
 }
 
 absl::StatusOr<v1::CreateExperimentReply> HeadClient::Create(const v1::CreateExperimentRequest& request) {
@@ -310,25 +319,39 @@ absl::StatusOr<Json> HeadClient::ListAll() {
 }
 
 absl::StatusOr<Json> HeadClient::ListTrials(const v1::ListTrialsRequest& request) {
+  Json document;
+  LANISTA_RETURN_IF_ERROR(ListTrials(request, [&document](Json part) {
+    if (document.is_null()) {
+      document = std::move(part);
+      return;
+    }
+    Json& entries = *std::prev(document.end());
+    for (Json& entry : part) entries.push_back(std::move(entry));
+  }));
+  return document;
+}
+
+absl::Status HeadClient::ListTrials(const v1::ListTrialsRequest& request, const std::function<void(Json part)>& take) {
   LANISTA_RETURN_IF_ERROR(impl_->Connect());
   grpc::ClientContext context;
   const auto stream = impl_->stub().ListTrials(&context, request);
   v1::ListTrialsReply reply;
-  const std::string key = EntriesOf(request.view());
-  Json document;
+  bool first = true;
   while (stream->Read(&reply)) {
-    Json page = Json::parse(reply.json(), nullptr, false);
-    if (document.is_null()) {
-      document = std::move(page);
-      if (!document.is_object() || !document[key].is_array()) return Damaged();
-      continue;
+    Json part = Json::parse(reply.json(), nullptr, false);
+    const bool good = first ? part.is_object() && !part.empty() &&
+                                  std::prev(part.end()).key() == EntriesOf(request.view()) &&
+                                  std::prev(part.end())->is_array()
+                            : part.is_array();
+    if (!good) {
+      context.TryCancel();
+      return Damaged();
     }
-    if (!page.is_array()) return Damaged();
-    for (Json& entry : page) document[key].push_back(std::move(entry));
+    first = false;
+    take(std::move(part));
   }
   LANISTA_RETURN_IF_ERROR(impl_->ToStatus(stream->Finish()));
-  if (document.is_null()) return Damaged();
-  return document;
+  return first ? Damaged() : absl::OkStatus();
 }
 
 absl::Status HeadClient::Watch(const v1::WatchRequest& request,

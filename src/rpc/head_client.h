@@ -44,12 +44,17 @@ class HeadClient {
   // is returned. May take minutes.
   absl::Status Download(const v1::DownloadRequest& request,
                         const std::function<absl::Status(const v1::DownloadReply&)>& take);
-  // The document of `nodes`.
+  // The document of `nodes`, of all pages.
   absl::StatusOr<nlohmann::ordered_json> ListNodes();
+  absl::StatusOr<v1::ListNodesReply> ListNodes(const v1::ListNodesRequest& request);
   // The document of `list`, of all pages.
   absl::StatusOr<nlohmann::ordered_json> ListAll();
   // The document of `trials`, or of another view of it, of all pages.
   absl::StatusOr<nlohmann::ordered_json> ListTrials(const v1::ListTrialsRequest& request);
+  // The same in parts, as they come: the first is the document with the first entries of its last key, and each other
+  // one an array of further entries.
+  absl::Status ListTrials(const v1::ListTrialsRequest& request,
+                          const std::function<void(nlohmann::ordered_json part)>& take);
 
   // Calls `on_event` with each event behind request.after, on this thread, until the experiment ends (OK) or
   // `on_event` returns false (OK). After any error one may go on from the number of the last event.

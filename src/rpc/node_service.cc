@@ -1,9 +1,12 @@
 #include "src/rpc/node_service.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +19,7 @@
 #include "src/rpc/output_receiver.h"
 #include "src/rpc/refused_call.h"
 #include "src/rpc/stream_writer.h"
+#include "src/service/request_checks.h"
 #include "src/views/nodes_view.h"
 
 namespace lanista {
@@ -31,6 +35,35 @@ constexpr int kMaxFileStreams = 1000;
 constexpr int kFileThreads = 4;
 // Of files in a message of ListInputs: well below the 4 MiB of a message, whatever their paths are.
 constexpr int kFilesOfMessage = 500;
+// Of ListNodes.
+constexpr int kMaxPage = 1000;
+
+absl::Status CheckListNodes(const v1::ListNodesRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckRange(request.page_size(), 0, kMaxPage, "page_size"));
+  LANISTA_RETURN_IF_ERROR(CheckSize(request.state_size(), v1::NodeStatus::Condition_ARRAYSIZE, "state", "entries"));
+  for (const std::string& state : request.state()) {
+    LANISTA_RETURN_IF_ERROR(CheckWord(state, {"JOINED", "SILENT", "DRAINING", "COMING"}, "state"));
+  }
+  return absl::OkStatus();
+}
+
+// Keeps the nodes of the page, by name. Returns the token of the next page.
+std::string KeepPage(const v1::ListNodesRequest& request, v1::NodeList* list) {
+  const auto& states = request.state();
+  std::map<std::string, v1::NodeStatus> by_name;
+  for (v1::NodeStatus& node : *list->mutable_nodes()) {
+    const std::string& state = v1::NodeStatus::Condition_Name(node.condition());
+    const bool wanted = states.empty() || std::find(states.begin(), states.end(), state) != states.end();
+    if (wanted && node.name() > request.page_token()) by_name.emplace(node.name(), std::move(node));
+  }
+  const auto page = static_cast<size_t>(request.page_size() == 0 ? kMaxPage : request.page_size());
+  list->clear_nodes();
+  for (auto& [name, node] : by_name) {
+    if (static_cast<size_t>(list->nodes_size()) == page) return list->nodes().rbegin()->name();
+    *list->add_nodes() = std::move(node);
+  }
+  return "";
+}
 
 // What the gateway answers, for the thread that waits for it.
 template <typename Answer>
@@ -346,7 +379,7 @@ grpc::ServerUnaryReactor* NodeServiceImpl::FindWeightsBar(Context* context, cons
   return reactor;
 }
 
-grpc::ServerUnaryReactor* NodeServiceImpl::ListNodes(Context* context, const v1::ListNodesRequest*,
+grpc::ServerUnaryReactor* NodeServiceImpl::ListNodes(Context* context, const v1::ListNodesRequest* request,
                                                      v1::ListNodesReply* reply) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   const absl::Status open = CheckOpen();
@@ -354,8 +387,16 @@ grpc::ServerUnaryReactor* NodeServiceImpl::ListNodes(Context* context, const v1:
     reactor->Finish(ToGrpcStatus(open));
     return reactor;
   }
-  nodes_->List([reactor, reply, program = program_](const absl::StatusOr<v1::NodeList>& list) {
-    if (list.ok()) reply->set_json(ToText(NodesDocument(*list, program)));
+  const absl::Status checked = CheckListNodes(*request);
+  if (!checked.ok()) {
+    reactor->Finish(ToGrpcStatus(checked));
+    return reactor;
+  }
+  nodes_->List([reactor, request, reply, program = program_](absl::StatusOr<v1::NodeList> list) {
+    if (list.ok()) {
+      reply->set_next_page_token(KeepPage(*request, &*list));
+      reply->set_json(ToText(NodesDocument(*list, program)));
+    }
     reactor->Finish(ToGrpcStatus(list.status()));
   });
   return reactor;

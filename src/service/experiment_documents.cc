@@ -56,6 +56,16 @@ absl::Status ReadPart(const std::string& folder, const std::string& name, int64_
   return absl::OkStatus();
 }
 
+absl::StatusOr<DocumentInParts> InOnePart(absl::StatusOr<Json> document) {
+  LANISTA_RETURN_IF_ERROR(document.status());
+  auto entries = std::prev(document->end())->get<std::vector<Json>>();
+  *std::prev(document->end()) = Json::array();
+  const auto next = [entries = std::move(entries)]() mutable -> absl::StatusOr<std::vector<Json>> {
+    return std::exchange(entries, {});
+  };
+  return DocumentInParts{*std::move(document), next};
+}
+
 }  // namespace
 
 absl::StatusOr<v1::GetExperimentReply> Experiments::Get(const v1::GetExperimentRequest& request) {
@@ -96,27 +106,59 @@ absl::StatusOr<v1::ListExperimentsReply> Experiments::List(const v1::ListExperim
 }
 
 absl::StatusOr<Json> Experiments::ListTrials(const v1::ListTrialsRequest& request) {
+  LANISTA_ASSIGN_OR_RETURN(DocumentInParts parts, ListTrialsInParts(request));
+  Json& entries = *std::prev(parts.beginning.end());
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(std::vector<Json> part, parts.next());
+    if (part.empty()) return std::move(parts.beginning);
+    for (Json& entry : part) entries.push_back(std::move(entry));
+  }
+}
+
+absl::StatusOr<DocumentInParts> Experiments::ListTrialsInParts(const v1::ListTrialsRequest& request) {
   if (!v1::ListTrialsRequest::View_IsValid(request.view())) {
     return absl::InvalidArgumentError(absl::StrCat("view: this head has no view ", static_cast<int>(request.view())));
   }
   LANISTA_RETURN_IF_ERROR(CheckWord(request.sort(), {"model", "best", "duration"}, "sort"));
-  LANISTA_RETURN_IF_ERROR(
-      CheckWord(absl::AsciiStrToUpper(request.status()),
-                {"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "CANCELED", "INFEASIBLE"},
-                "status"));
+  const std::string status = absl::AsciiStrToUpper(request.status());
+  LANISTA_RETURN_IF_ERROR(CheckWord(
+      status, {"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "CANCELED", "INFEASIBLE"},
+      "status"));
   LANISTA_RETURN_IF_ERROR(CheckRange(request.limit(), 0, std::numeric_limits<int>::max(), "limit"));
   LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
-  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
-  if (request.view() == v1::ListTrialsRequest::MERGED) return MergedTrialsDocument(reader);
+  LANISTA_ASSIGN_OR_RETURN(JournalReader journal, JournalReader::Open(folder));
+  const auto reader = std::make_shared<const JournalReader>(std::move(journal));
+  if (request.view() == v1::ListTrialsRequest::MERGED) return InOnePart(MergedTrialsDocument(*reader));
   if (request.view() == v1::ListTrialsRequest::CSV) {
     TrialsCsvOptions options;
     options.for_terminal = request.for_terminal();
-    return TrialsCsvDocument(reader, request.limit(), options);
+    return InOnePart(TrialsCsvDocument(*reader, request.limit(), options));
   }
-  LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
-  SelectTrials(request.sort().empty() ? "model" : request.sort(), request.status(), request.limit(), &document);
-  return document;
+  if (!request.sort().empty() && request.sort() != "model") {
+    LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(*reader));
+    SelectTrials(request.sort(), status, request.limit(), &document);
+    return InOnePart(std::move(document));
+  }
+  LANISTA_ASSIGN_OR_RETURN(TrialsReader opened, TrialsReader::Open(*reader));
+  const auto trials = std::make_shared<TrialsReader>(std::move(opened));
+  const size_t limit = request.limit() > 0 ? static_cast<size_t>(request.limit()) : std::numeric_limits<size_t>::max();
+  // `reader` comes along for `trials`.
+  const auto next = [reader, trials, status, left = limit]() mutable -> absl::StatusOr<std::vector<Json>> {
+    std::vector<Json> selected;
+    while (selected.empty() && left > 0) {
+      LANISTA_ASSIGN_OR_RETURN(std::vector<Json> entries, trials->Next());
+      if (entries.empty()) break;
+      for (Json& entry : entries) {
+        if (selected.size() < left && (status.empty() || entry["status"] == status)) {
+          selected.push_back(std::move(entry));
+        }
+      }
+    }
+    left -= selected.size();
+    return selected;
+  };
+  return DocumentInParts{trials->Beginning(), next};
 }
 
 absl::StatusOr<v1::GetTrialReply> Experiments::GetTrial(const v1::GetTrialRequest& request) {

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "nlohmann/json_fwd.hpp"
+#include "nlohmann/json.hpp"
 #include "protos/service.pb.h"
 #include "src/base/temporary_folder.h"
 #include "src/service/experiment_runner.h"
@@ -54,7 +54,7 @@ class ExperimentWatch {
   std::shared_ptr<News::Waiter> waiter_;
 };
 
-// The bytes of a state folder, unless the user of `serve` says otherwise.
+// How many experiments a state folder may hold, unless the user of `serve` says otherwise.
 inline constexpr int kMaxExperiments = 10000;
 
 // Where an experiment lies.
@@ -71,6 +71,15 @@ struct TrialLog {
   // The bytes of the whole log.
   int64_t size = 0;
   std::string text;
+};
+
+// A document whose last key is a list that comes in parts. Used by one thread at a time.
+struct DocumentInParts {
+  // It has no entries of the list yet.
+  nlohmann::ordered_json beginning;
+  // The next entries; empty: there are no more. All are of one moment: while this lives, the journal keeps what was
+  // overwritten since.
+  std::function<absl::StatusOr<std::vector<nlohmann::ordered_json>>()> next;
 };
 
 // What an export wrote.
@@ -122,6 +131,8 @@ class Experiments {
   absl::StatusOr<v1::DeleteExperimentReply> Delete(const v1::DeleteExperimentRequest& request);
   // The document of `trials`, or of another view of it.
   absl::StatusOr<nlohmann::ordered_json> ListTrials(const v1::ListTrialsRequest& request);
+  // The same in parts: what models reported may be more than memory should hold.
+  absl::StatusOr<DocumentInParts> ListTrialsInParts(const v1::ListTrialsRequest& request);
   absl::StatusOr<v1::FindPathsReply> FindPaths(const v1::FindPathsRequest& request);
   // FAILED_PRECONDITION: clients cannot upload here.
   absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(v1::UploadList list);

@@ -26,6 +26,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kModelsNamedPerFailure = 10;
+// Of TrialsReader: enough that a query costs little beside what it reads.
+constexpr size_t kModelsAtATime = 100;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Json TimeJson(const std::optional<absl::Time>& time) { return time.has_value() ? lanista::TimeJson(*time) : Json(); }
@@ -225,14 +227,48 @@ std::map<int, int> FrontsOf(const std::vector<ModelRecord>& models, const Goals&
 // The models of each trial.
 using TrialMembers = std::map<int, std::vector<int>>;
 
+// What a model reported after a step.
+struct ReportedStep {
+  int model = 0;
+  int attempt = 0;
+  int sequence = 0;
+  int step = 0;
+  absl::Time time;
+  // As MetricsJson.
+  Json::object_t metrics;
+};
+
+// In the order of model, attempt and sequence.
+absl::StatusOr<std::vector<ReportedStep>> StepsOf(const JournalReader& reader, std::vector<int> models) {
+  std::vector<ReportedStep> steps;
+  LANISTA_RETURN_IF_ERROR(reader.VisitReports(std::move(models), [&steps](const ReportedValue& report) {
+    if (steps.empty() || steps.back().sequence != report.sequence || steps.back().attempt != report.attempt ||
+        steps.back().model != report.model) {
+      steps.push_back({report.model, report.attempt, report.sequence, report.step, report.time, {}});
+    }
+    // They come by name.
+    Json::object_t& metrics = steps.back().metrics;
+    if (report.name == kDefaultMetric && !metrics.empty()) {
+      Json::object_t default_first;
+      default_first.emplace_back(report.name, report.value);
+      for (auto& [name, value] : metrics) default_first.emplace_back(name, std::move(value));
+      metrics = std::move(default_first);
+    } else {
+      metrics.emplace_back(report.name, report.value);
+    }
+  }));
+  return steps;
+}
+
 // Makes entries of `models` of `trials`.
 struct ModelEntries {
   using Attempts = std::vector<AttemptRecord>::const_iterator;
-  using Intermediates = std::vector<IntermediateRecord>::const_iterator;
+  using Steps = std::vector<ReportedStep>::iterator;
 
-  // Of a model whose attempts and reports come next in these lists; moves behind them.
-  Json Make(const ModelRecord& model, Attempts& attempt, Attempts attempts_end, Intermediates& intermediate,
-            Intermediates intermediates_end) const {
+  // Of a model whose attempts and steps come next in these lists; moves behind them, and takes the metrics of the
+  // steps.
+  Json Make(const ModelRecord& model, Attempts& attempt, Attempts attempts_end, Steps& reported,
+            Steps reported_end) const {
     Json attempts = Json::array();
     ShownAttempt shown;
     for (; attempt != attempts_end && attempt->model == model.model; ++attempt) {
@@ -240,13 +276,14 @@ struct ModelEntries {
       shown.See(*attempt, model.outcome);
     }
     Json steps = Json::array();
-    for (; intermediate != intermediates_end && intermediate->model == model.model; ++intermediate) {
-      const int number = intermediate->intermediate.step();
-      if (!shown.Shows(intermediate->attempt, number)) continue;
-      Json step;
-      step["step"] = number;
-      step["time"] = TimeJson(intermediate->time);
-      step["metrics"] = MetricsJson(intermediate->intermediate.metrics());
+    for (; reported != reported_end && reported->model == model.model; ++reported) {
+      if (!shown.Shows(reported->attempt, reported->step)) continue;
+      // Most of a document are these.
+      Json::object_t step;
+      step.reserve(3);
+      step.emplace_back("step", reported->step);
+      step.emplace_back("time", TimeJson(reported->time));
+      step.emplace_back("metrics", std::move(reported->metrics));
       steps.push_back(std::move(step));
     }
     const bool has_metrics = model.outcome.has_value() && !model.outcome->metrics().values().empty();
@@ -370,35 +407,78 @@ absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions
   return json;
 }
 
-absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
-  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, absl::InfiniteFuture()));
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.Models());
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, reader.Attempts());
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> intermediates, reader.Intermediates());
-  TrialMembers members;
-  for (const AttemptRecord& attempt : attempts) members[attempt.trial].push_back(attempt.model);
+struct TrialsReader::Facts {
+  explicit Facts(const JournalReader& reader) : reader(reader), goals(reader.experiment().config()) {}
 
+  const JournalReader& reader;
+  const Goals goals;
+  bool interrupted = false;
+  // Both are sorted by model.
+  std::vector<ModelRecord> models;
+  std::vector<AttemptRecord> attempts;
+  TrialMembers members;
+  std::map<int, int> fronts;
+  // What Next has read so far.
+  size_t next_model = 0;
+  std::vector<AttemptRecord>::const_iterator next_attempt;
+};
+
+TrialsReader::TrialsReader(std::unique_ptr<Facts> facts) : facts_(std::move(facts)) {}
+TrialsReader::TrialsReader(TrialsReader&& other) noexcept = default;
+TrialsReader::~TrialsReader() = default;
+
+absl::StatusOr<TrialsReader> TrialsReader::Open(const JournalReader& reader) {
+  auto facts = std::make_unique<Facts>(reader);
+  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, absl::InfiniteFuture()));
+  facts->interrupted = standing.interrupted;
+  LANISTA_ASSIGN_OR_RETURN(facts->models, reader.Models());
+  LANISTA_ASSIGN_OR_RETURN(facts->attempts, reader.Attempts());
+  for (const AttemptRecord& attempt : facts->attempts) facts->members[attempt.trial].push_back(attempt.model);
+  facts->fronts = FrontsOf(facts->models, facts->goals);
+  facts->next_attempt = facts->attempts.begin();
+  return TrialsReader(std::move(facts));
+}
+
+Json TrialsReader::Beginning() const {
+  const v1::ExperimentCreated& experiment = facts_->reader.experiment();
   Json json;
-  json["id"] = reader.experiment().experiment();
-  AddGoals(reader.experiment().config(), &json);
-  const Goals goals(reader.experiment().config());
-  const std::map<int, int> fronts = FrontsOf(models, goals);
-  const ModelEntries entries{goals, fronts, members, standing.interrupted};
+  json["id"] = experiment.experiment();
+  AddGoals(experiment.config(), &json);
   json["models"] = Json::array();
-  // All three lists are sorted by model.
-  auto attempt = attempts.begin();
-  auto intermediate = intermediates.begin();
-  for (const ModelRecord& model : models) {
-    json["models"].push_back(entries.Make(model, attempt, attempts.end(), intermediate, intermediates.end()));
-  }
   return json;
+}
+
+absl::StatusOr<std::vector<Json>> TrialsReader::Next() {
+  std::vector<Json> entries;
+  const size_t end = std::min(facts_->next_model + kModelsAtATime, facts_->models.size());
+  if (facts_->next_model == end) return entries;
+  std::vector<int> numbers;
+  for (size_t i = facts_->next_model; i < end; ++i) numbers.push_back(facts_->models[i].model);
+  LANISTA_ASSIGN_OR_RETURN(std::vector<ReportedStep> steps, StepsOf(facts_->reader, std::move(numbers)));
+  const ModelEntries make{facts_->goals, facts_->fronts, facts_->members, facts_->interrupted};
+  auto step = steps.begin();
+  for (; facts_->next_model < end; ++facts_->next_model) {
+    entries.push_back(
+        make.Make(facts_->models[facts_->next_model], facts_->next_attempt, facts_->attempts.end(), step, steps.end()));
+  }
+  return entries;
+}
+
+absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
+  LANISTA_ASSIGN_OR_RETURN(TrialsReader trials, TrialsReader::Open(reader));
+  Json json = trials.Beginning();
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(std::vector<Json> entries, trials.Next());
+    if (entries.empty()) return json;
+    for (Json& entry : entries) json["models"].push_back(std::move(entry));
+  }
 }
 
 absl::StatusOr<Json> TrialDocument(const JournalReader& reader, int model) {
   LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, absl::InfiniteFuture()));
   LANISTA_ASSIGN_OR_RETURN(const ModelRecord record, reader.FindModel(model));
   LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, reader.AttemptsOf({model}));
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> intermediates, reader.IntermediatesOf({model}));
+  LANISTA_ASSIGN_OR_RETURN(std::vector<ReportedStep> steps, StepsOf(reader, {model}));
   std::vector<int> trials;
   for (const AttemptRecord& attempt : attempts) trials.push_back(attempt.trial);
   LANISTA_ASSIGN_OR_RETURN(const TrialMembers members, reader.MembersOf(trials));
@@ -409,9 +489,9 @@ absl::StatusOr<Json> TrialDocument(const JournalReader& reader, int model) {
     fronts = FrontsOf(models, goals);
   }
   auto attempt = attempts.begin();
-  auto intermediate = intermediates.begin();
-  return ModelEntries{goals, fronts, members, standing.interrupted}.Make(record, attempt, attempts.end(), intermediate,
-                                                                         intermediates.end());
+  auto step = steps.begin();
+  return ModelEntries{goals, fronts, members, standing.interrupted}.Make(record, attempt, attempts.end(), step,
+                                                                         steps.end());
 }
 
 absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& options) {
@@ -465,10 +545,16 @@ void SelectTrials(const std::string& sort, const std::string& status, int limit,
 }
 
 Json MetricsJson(const v1::Metrics& metrics) {
-  std::map<std::string, double> sorted(metrics.values().begin(), metrics.values().end());
-  Json json = Json::object();
-  if (const auto found = sorted.find(kDefaultMetric); found != sorted.end()) json["default"] = found->second;
-  for (const auto& [name, value] : sorted) json[name] = value;
+  std::vector<const google::protobuf::MapPair<std::string, double>*> sorted;
+  sorted.reserve(metrics.values().size());
+  for (const auto& metric : metrics.values()) sorted.push_back(&metric);
+  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+    const bool a_is_default = a->first == kDefaultMetric, b_is_default = b->first == kDefaultMetric;
+    return a_is_default != b_is_default ? a_is_default : a->first < b->first;
+  });
+  Json::object_t json;
+  json.reserve(sorted.size());
+  for (const auto* metric : sorted) json.emplace_back(metric->first, metric->second);
   return json;
 }
 

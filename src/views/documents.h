@@ -5,6 +5,7 @@
 #define LANISTA_SRC_VIEWS_DOCUMENTS_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,28 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 //   }]
 // }
 absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);
+
+// The same document model by model, because what all models reported may be more than memory should hold. Used by one
+// thread at a time.
+class TrialsReader {
+ public:
+  // Reads all but the reports. `reader` outlives the result.
+  static absl::StatusOr<TrialsReader> Open(const JournalReader& reader);
+  TrialsReader(TrialsReader&& other) noexcept;
+  ~TrialsReader();
+
+  // The document, whose last key `models` has no entries.
+  nlohmann::ordered_json Beginning() const;
+  // The next entries of `models`, in their order; empty: there are no more.
+  absl::StatusOr<std::vector<nlohmann::ordered_json>> Next();
+
+ private:
+  struct Facts;
+
+  explicit TrialsReader(std::unique_ptr<Facts> facts);
+
+  std::unique_ptr<Facts> facts_;
+};
 
 // The entry of `models` of one model, without reading what all others reported. NOT_FOUND: there is no such model.
 absl::StatusOr<nlohmann::ordered_json> TrialDocument(const JournalReader& reader, int model);

@@ -43,6 +43,7 @@ namespace lanista {
 namespace {
 
 using google::protobuf::util::TimeUtil;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // What happened, for a test that waits for it.
@@ -80,6 +81,9 @@ class FakeGateway : public NodeGateway {
  public:
   using Received = std::pair<NodeLinkPtr, v1::NodeMessage>;
 
+  // How many nodes there are beside "n". Set while nobody asks.
+  int more_nodes_ = 0;
+
   void Receive(const NodeLinkPtr& link, v1::NodeMessage message) override { received_.Add({link, std::move(message)}); }
   void Lost(const NodeLinkPtr& link) override { lost_.Add(link); }
   void Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) override {
@@ -104,6 +108,10 @@ class FakeGateway : public NodeGateway {
   }
   void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) override {
     v1::NodeList list;
+    for (int i = 0; i < more_nodes_; ++i) {
+      list.add_nodes()->set_name(absl::StrCat("more-", i));
+      list.mutable_nodes(i)->set_condition(i % 2 == 0 ? v1::NodeStatus::JOINED : v1::NodeStatus::SILENT);
+    }
     v1::NodeStatus& node = *list.add_nodes();
     node.set_name("n");
     node.set_condition(v1::NodeStatus::DRAINING);
@@ -510,6 +518,38 @@ TEST_F(NodeServiceTest, NodesAreListedAndDrained) {
   EXPECT_TRUE(absl::IsNotFound(client.DrainNode(request).status()));
   server_->Close();
   EXPECT_TRUE(absl::IsUnavailable(client.ListNodes().status()));
+}
+
+TEST_F(NodeServiceTest, NodesAreListedByPagesAndStates) {
+  gateway_.more_nodes_ = 5;
+  HeadClient client(server_->address());
+  const auto names = [](const std::string& json) {
+    std::vector<std::string> found;
+    const nlohmann::json document = nlohmann::json::parse(json);
+    for (const auto& node : document["nodes"]) found.push_back(node["name"]);
+    return found;
+  };
+  v1::ListNodesRequest request;
+  request.set_page_size(4);
+  const v1::ListNodesReply first = *client.ListNodes(request);
+  EXPECT_THAT(names(first.json()), ElementsAre("more-0", "more-1", "more-2", "more-3"));
+  request.set_page_token(first.next_page_token());
+  const v1::ListNodesReply second = *client.ListNodes(request);
+  EXPECT_THAT(names(second.json()), ElementsAre("more-4", "n"));
+  EXPECT_EQ(second.next_page_token(), "");
+  request.clear_page_token();
+  request.add_state("SILENT");
+  request.add_state("DRAINING");
+  EXPECT_THAT(names(client.ListNodes(request)->json()), ElementsAre("more-1", "more-3", "n"));
+  request.add_state("LAZY");
+  const absl::Status word = client.ListNodes(request).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(word));
+  EXPECT_THAT(std::string(word.message()), HasSubstr("state: "));
+  request.clear_state();
+  request.set_page_size(1001);
+  EXPECT_THAT(std::string(client.ListNodes(request).status().message()), HasSubstr("page_size: "));
+  gateway_.more_nodes_ = 2500;
+  EXPECT_EQ((*client.ListNodes())["nodes"].size(), 2501u) << "of all pages";
 }
 
 class FileTransferTest : public NodeServiceTest {

@@ -256,6 +256,29 @@ TEST_F(ExperimentsTest, TrialsAreSelectedAsOnTheCommandLine) {
   EXPECT_THAT(Error(experiments_.ListTrials(request), absl::StatusCode::kInvalidArgument), HasSubstr("sort: "));
 }
 
+TEST_F(ExperimentsTest, ManyTrialsComeInPartsOfOneMoment) {
+  Create("a-1");
+  for (int model = 1; model <= 250; ++model) WriteModel("a-1", model);
+  v1::ListTrialsRequest request;
+  request.set_experiment("a-1");
+  auto parts = experiments_.ListTrialsInParts(request).value();
+  EXPECT_THAT(parts.beginning["models"], IsEmpty());
+  std::vector<nlohmann::ordered_json> models = parts.next().value();
+  EXPECT_LT(models.size(), 250u);
+  WriteModel("a-1", 251);
+  while (true) {
+    const auto next = parts.next().value();
+    if (next.empty()) break;
+    models.insert(models.end(), next.begin(), next.end());
+  }
+  ASSERT_EQ(models.size(), 250u);
+  for (int model = 1; model <= 250; ++model) EXPECT_EQ(models[static_cast<size_t>(model - 1)]["id"], model);
+  request.set_limit(120);
+  EXPECT_EQ((*experiments_.ListTrials(request))["models"].size(), 120u);
+  request.set_sort("best");
+  EXPECT_EQ((*experiments_.ListTrials(request))["models"].size(), 120u);
+}
+
 TEST_F(ExperimentsTest, OnlyWhatRunsHereIsStoppedAndWhatRunsIsNotDeleted) {
   Create("a-1");
   v1::StopExperimentRequest stop;
