@@ -17,12 +17,12 @@
 // `load` is what a trial takes that only loads, and `train` is the part of training that loading does not hide.
 //
 // Figures: NAME_speedup_8 for each case; input_bound_of_ideal_8, frozen_of_ideal_8; two_core_of_ideal_8 (input-bound on
-// two cores; absent if there is only one core); flat_adam_speedup (training steps
-// per second of a tiny perceptron, Lanista's optimizer / LibTorch's: see flat_optimizer.cc); experiment_speedup (wall
-// time of a whole experiment of 24 models on one core and one slot, engine graph / engine cgo); two_core_speedup_8
-// (wall time of an experiment of 8 models of the input-bound case on two cores, with default settings except engine and
-// epochs, engine direct / engine cgo; absent if there is only one core); metrics_identical (1 if every model of every
-// comparison reported the same metrics, bit for bit).
+// two cores; absent if there is only one core); flat_adam_speedup (training steps per second of a tiny perceptron,
+// Lanista's optimizer / LibTorch's: see flat_optimizer.cc); experiment_speedup (wall time of a whole experiment of 24
+// models on one core and one slot, engine graph / engine cgo); two_core_speedup_8 (wall time of an experiment of 8
+// models of the input-bound case on two cores, with default settings except engine and epochs, engine direct / engine
+// cgo; absent if there is only one core); metrics_identical (1 if every model of every comparison reported the same
+// metrics, bit for bit).
 //
 //   bazel run -c opt //bench:cgo -- [--quick]
 #include <ATen/Parallel.h>

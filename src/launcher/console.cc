@@ -28,22 +28,24 @@ void PrintLine(absl::string_view line) { Write(stdout, absl::StrCat(Printable(li
 
 void PrintJson(const nlohmann::ordered_json& document) { Write(stdout, absl::StrCat(ToText(document), "\n")); }
 
-void JsonPrinter::Print(nlohmann::ordered_json part) {
-  if (!std::exchange(begun_, true)) {
+void JsonPrinter::Add(nlohmann::ordered_json part) {
+  if (text_.empty()) {
     nlohmann::ordered_json& list = *std::prev(part.end());
     nlohmann::ordered_json entries = std::exchange(list, nlohmann::ordered_json::array());
-    const std::string document = ToText(part);
-    Write(stdout, absl::StripSuffix(document, "]\n}"));
+    text_ = std::string(absl::StripSuffix(ToText(part), "]\n}"));
     part = std::move(entries);
   }
   if (part.empty()) return;
-  // As deep in a document as they are in the whole one.
-  const std::string text = ToText({{"list", std::move(part)}});
-  if (std::exchange(has_entries_, true)) Write(stdout, ",");
-  Write(stdout, absl::StripSuffix(absl::StripPrefix(text, "{\n  \"list\": ["), "\n  ]\n}"));
+  // Wrapped, so that they are indented as in the whole document.
+  const std::string wrapped = ToText({{"list", std::move(part)}});
+  absl::StrAppend(&text_, std::exchange(has_entries_, true) ? "," : "",
+                  absl::StripSuffix(absl::StripPrefix(wrapped, "{\n  \"list\": ["), "\n  ]\n}"));
 }
 
-void JsonPrinter::End() { Write(stdout, has_entries_ ? "\n  ]\n}\n" : "]\n}\n"); }
+void JsonPrinter::Print() {
+  Write(stdout, text_);
+  Write(stdout, has_entries_ ? "\n  ]\n}\n" : "]\n}\n");
+}
 
 void PrintWarning(absl::string_view text) { Write(stderr, absl::StrCat("lanista: warning: ", ReasonLine(text), "\n")); }
 

@@ -5,6 +5,8 @@
 #ifndef LANISTA_SRC_LAUNCHER_CONSOLE_H_
 #define LANISTA_SRC_LAUNCHER_CONSOLE_H_
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 #include "nlohmann/json_fwd.hpp"
 
@@ -20,16 +22,17 @@ void PrintLine(absl::string_view line);
 // A command's result for scripts (--json).
 void PrintJson(const nlohmann::ordered_json& document);
 
-// Prints in parts what PrintJson prints of a document whose last key is a list. Used by one thread.
+// What PrintJson prints of a document whose last key is a list, from parts of it: only the text is kept until the last
+// part has come. Used by one thread.
 class JsonPrinter {
  public:
   // The first part is the document with the first entries of its list, and each other one an array of more entries.
-  void Print(nlohmann::ordered_json part);
-  // After the last part.
-  void End();
+  void Add(nlohmann::ordered_json part);
+  // Prints it. After the last part.
+  void Print();
 
  private:
-  bool begun_ = false;
+  std::string text_;
   bool has_entries_ = false;
 };
 

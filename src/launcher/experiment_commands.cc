@@ -152,8 +152,8 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
     request.set_for_terminal(csv.for_terminal);
     if (context.line.json && !context.line.csv) {
       JsonPrinter printer;
-      LANISTA_RETURN_IF_ERROR(head->ListTrials(request, [&printer](Json part) { printer.Print(std::move(part)); }));
-      printer.End();
+      LANISTA_RETURN_IF_ERROR(head->ListTrials(request, [&printer](Json part) { printer.Add(std::move(part)); }));
+      printer.Print();
       return kExitDone;
     }
     LANISTA_ASSIGN_OR_RETURN(const Json document, head->ListTrials(request));

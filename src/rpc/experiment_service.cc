@@ -24,7 +24,7 @@ constexpr int kMaxStreams = 1000;
 constexpr int kMaxTrialLists = 8;
 // A client that takes longer for one message of such a list has gone, or does not mean it.
 constexpr std::chrono::seconds kTrialListLimit(60);
-// And for all of them: meanwhile the journal of a running experiment keeps what it has overwritten.
+// For the whole list: until it ends, the write-ahead log of the journal cannot shrink.
 constexpr std::chrono::minutes kTrialListTotalLimit(10);
 // Each is written by one of a few threads.
 constexpr int kMaxUploads = 16;
@@ -55,7 +55,7 @@ class TrialPages {
         next_ = 0;
         if (entries_.empty()) break;
       }
-      absl::StrAppend(text, text->empty() ? "" : ",", JsonLine(entries_[next_++]));
+      absl::StrAppend(text, text->empty() ? "" : ",", JsonLine(std::exchange(entries_[next_++], nullptr)));
     }
     const bool first = std::exchange(first_, false);
     if (!first && text->empty()) return false;

@@ -193,6 +193,7 @@ absl::StatusOr<Json> HeadClient::ListNodes() {
     Json page = Json::parse(reply.json(), nullptr, false);
     if (!page.is_object() || !page["nodes"].is_array()) return Damaged();
     for (Json& entry : page["nodes"]) document["nodes"].push_back(std::move(entry));
+    if (reply.next_page_token() == request.page_token() && !request.page_token().empty()) return Damaged();
     request.set_page_token(reply.next_page_token());
   } while (!request.page_token().empty());
   return document;
@@ -345,6 +346,7 @@ absl::Status HeadClient::ListTrials(const v1::ListTrialsRequest& request, const 
                             : part.is_array();
     if (!good) {
       context.TryCancel();
+      stream->Finish();
       return Damaged();
     }
     first = false;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/alarm.h"
@@ -38,11 +39,15 @@ constexpr int kFilesOfMessage = 500;
 // Of ListNodes.
 constexpr int kMaxPage = 1000;
 
+const std::vector<std::string> kNodeStates = {"JOINED", "SILENT", "DRAINING", "COMING"};
+
 absl::Status CheckListNodes(const v1::ListNodesRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRange(request.page_size(), 0, kMaxPage, "page_size"));
-  LANISTA_RETURN_IF_ERROR(CheckSize(request.state_size(), v1::NodeStatus::Condition_ARRAYSIZE, "state", "entries"));
+  LANISTA_RETURN_IF_ERROR(
+      CheckSize(request.state_size(), static_cast<int64_t>(kNodeStates.size()), "state", "entries"));
   for (const std::string& state : request.state()) {
-    LANISTA_RETURN_IF_ERROR(CheckWord(state, {"JOINED", "SILENT", "DRAINING", "COMING"}, "state"));
+    if (state.empty()) return absl::InvalidArgumentError("state: an entry is empty");
+    LANISTA_RETURN_IF_ERROR(CheckWord(state, kNodeStates, "state"));
   }
   return absl::OkStatus();
 }

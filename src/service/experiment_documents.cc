@@ -6,7 +6,10 @@
 #include <cerrno>
 #include <iterator>
 #include <limits>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -58,12 +61,13 @@ absl::Status ReadPart(const std::string& folder, const std::string& name, int64_
 
 absl::StatusOr<DocumentInParts> InOnePart(absl::StatusOr<Json> document) {
   LANISTA_RETURN_IF_ERROR(document.status());
-  auto entries = std::prev(document->end())->get<std::vector<Json>>();
+  auto entries = std::move(std::prev(document->end())->get_ref<Json::array_t&>());
   *std::prev(document->end()) = Json::array();
-  const auto next = [entries = std::move(entries)]() mutable -> absl::StatusOr<std::vector<Json>> {
+  DocumentInParts parts{*std::move(document), nullptr};
+  parts.next = [entries = std::move(entries)]() mutable -> absl::StatusOr<std::vector<Json>> {
     return std::exchange(entries, {});
   };
-  return DocumentInParts{*std::move(document), next};
+  return parts;
 }
 
 }  // namespace
@@ -143,7 +147,7 @@ absl::StatusOr<DocumentInParts> Experiments::ListTrialsInParts(const v1::ListTri
   LANISTA_ASSIGN_OR_RETURN(TrialsReader opened, TrialsReader::Open(*reader));
   const auto trials = std::make_shared<TrialsReader>(std::move(opened));
   const size_t limit = request.limit() > 0 ? static_cast<size_t>(request.limit()) : std::numeric_limits<size_t>::max();
-  // `reader` comes along for `trials`.
+  // `trials` refers to `*reader`: the function keeps both.
   const auto next = [reader, trials, status, left = limit]() mutable -> absl::StatusOr<std::vector<Json>> {
     std::vector<Json> selected;
     while (selected.empty() && left > 0) {

@@ -237,8 +237,8 @@ class JournalReader {
   absl::Status VisitModelsOf(const OnlyModels& only, const std::function<absl::Status(ModelRecord)>& visit) const;
   // Without the metrics of their ends, which are not read, and without `members`. In the order of model and attempt.
   absl::Status VisitAttempts(const OnlyModels& only, const std::function<absl::Status(AttemptRecord)>& visit) const;
-  // Visits the intermediate metrics one by one, in the order of model, attempt and sequence. The argument of `visit` is
-  // overwritten for the next metric.
+  // Visits the intermediate metrics one by one, in the order of model, attempt, sequence and name. The argument of
+  // `visit` is overwritten for the next metric.
   absl::Status VisitReports(const OnlyModels& only, const std::function<void(const ReportedValue&)>& visit) const;
   // The number of the last fact; nullopt for version 2, which has no order of facts.
   absl::StatusOr<std::optional<int64_t>> LastNumber() const;

@@ -26,7 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kModelsNamedPerFailure = 10;
-// Of TrialsReader: enough that a query costs little beside what it reads.
+// How many models TrialsReader::Next reads at a time: enough that a query costs little beside what it reads.
 constexpr size_t kModelsAtATime = 100;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -545,16 +545,10 @@ void SelectTrials(const std::string& sort, const std::string& status, int limit,
 }
 
 Json MetricsJson(const v1::Metrics& metrics) {
-  std::vector<const google::protobuf::MapPair<std::string, double>*> sorted;
-  sorted.reserve(metrics.values().size());
-  for (const auto& metric : metrics.values()) sorted.push_back(&metric);
-  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
-    const bool a_is_default = a->first == kDefaultMetric, b_is_default = b->first == kDefaultMetric;
-    return a_is_default != b_is_default ? a_is_default : a->first < b->first;
-  });
-  Json::object_t json;
-  json.reserve(sorted.size());
-  for (const auto* metric : sorted) json.emplace_back(metric->first, metric->second);
+  std::map<std::string, double> sorted(metrics.values().begin(), metrics.values().end());
+  Json json = Json::object();
+  if (const auto found = sorted.find(kDefaultMetric); found != sorted.end()) json["default"] = found->second;
+  for (const auto& [name, value] : sorted) json[name] = value;
   return json;
 }
 

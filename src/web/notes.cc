@@ -80,8 +80,10 @@ absl::Status WriteNote(const std::string& folder, int model, bool star, const st
   }
   const std::string path = absl::StrCat(folder, "/", kFile);
   // A link that somebody put there is replaced: WriteFile would follow it.
-  std::error_code ignored;
-  if (std::filesystem::is_symlink(path, ignored)) std::filesystem::remove(path, ignored);
+  std::error_code error;
+  if (std::filesystem::is_symlink(path, error) && !std::filesystem::remove(path, error)) {
+    return lanista::ErrnoToStatus(error.value(), absl::StrCat("cannot remove the link ", path));
+  }
   return WriteFile(path, JsonLine(notes) + "\n");
 }
 

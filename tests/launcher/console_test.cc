@@ -26,9 +26,9 @@ TEST(JsonPrinterTest, PrintsInPartsWhatPrintJsonPrintsAtOnce) {
     testing::internal::CaptureStdout();
     for (size_t i = 0; i < lists.size(); ++i) {
       for (const Json& each : lists[i]) whole["models"].push_back(each);
-      printer.Print(i == 0 ? Json{{"name", "constant"}, {"models", lists[0]}} : lists[i]);
+      printer.Add(i == 0 ? Json{{"name", "constant"}, {"models", lists[0]}} : lists[i]);
     }
-    printer.End();
+    printer.Print();
     const std::string in_parts = testing::internal::GetCapturedStdout();
     testing::internal::CaptureStdout();
     PrintJson(whole);
