@@ -102,6 +102,23 @@ const char* EntriesOf(v1::ListTrialsRequest::View view) {
 
 absl::Status Damaged() { return absl::DataLossError("the head's answer is no document: is it another version?"); }
 
+// The entries that documents have under `key`, of all pages; `list` asks for one page.
+template <typename Request, typename List>
+absl::StatusOr<std::vector<Json>> EntriesOfAllPages(const char* key, const List& list) {
+  std::vector<Json> entries;
+  Request request;
+  do {
+    LANISTA_ASSIGN_OR_RETURN(const auto reply, list(request));
+    Json page = Json::parse(reply.json(), nullptr, false);
+    if (!page.is_object() || !page[key].is_array()) return Damaged();
+    for (Json& entry : page[key]) entries.push_back(std::move(entry));
+    // A page that leads to itself would never end.
+    if (!reply.next_page_token().empty() && reply.next_page_token() == request.page_token()) return Damaged();
+    request.set_page_token(reply.next_page_token());
+  } while (!request.page_token().empty());
+  return entries;
+}
+
 }  // namespace
 
 class HeadClient::Impl {
@@ -186,17 +203,10 @@ absl::StatusOr<v1::DrainNodeReply> HeadClient::DrainNode(const v1::DrainNodeRequ
 }
 
 absl::StatusOr<Json> HeadClient::ListNodes() {
-  Json document = {{"nodes", Json::array()}};
-  v1::ListNodesRequest request;
-  do {
-    LANISTA_ASSIGN_OR_RETURN(const v1::ListNodesReply reply, ListNodes(request));
-    Json page = Json::parse(reply.json(), nullptr, false);
-    if (!page.is_object() || !page["nodes"].is_array()) return Damaged();
-    for (Json& entry : page["nodes"]) document["nodes"].push_back(std::move(entry));
-    if (reply.next_page_token() == request.page_token() && !request.page_token().empty()) return Damaged();
-    request.set_page_token(reply.next_page_token());
-  } while (!request.page_token().empty());
-  return document;
+  LANISTA_ASSIGN_OR_RETURN(std::vector<Json> nodes,
+                           EntriesOfAllPages<v1::ListNodesRequest>(
+                               "nodes", [this](const v1::ListNodesRequest& request) { return ListNodes(request); }));
+  return Json{{"nodes", std::move(nodes)}};
 }
 
 absl::StatusOr<v1::ListNodesReply> HeadClient::ListNodes(const v1::ListNodesRequest& request) {
@@ -304,19 +314,12 @@ absl::Status HeadClient::Download(const v1::DownloadRequest& request,
 }
 
 absl::StatusOr<Json> HeadClient::ListAll() {
-  std::vector<Json> entries;
-  v1::ListExperimentsRequest request;
-  do {
-    LANISTA_ASSIGN_OR_RETURN(const v1::ListExperimentsReply reply, List(request));
-    Json page = Json::parse(reply.json(), nullptr, false);
-    if (!page.is_object() || !page["experiments"].is_array()) return Damaged();
-    for (Json& entry : page["experiments"]) entries.push_back(std::move(entry));
-    request.set_page_token(reply.next_page_token());
-  } while (!request.page_token().empty());
+  LANISTA_ASSIGN_OR_RETURN(
+      std::vector<Json> entries,
+      EntriesOfAllPages<v1::ListExperimentsRequest>(
+          "experiments", [this](const v1::ListExperimentsRequest& request) { return List(request); }));
   SortOldestFirst(&entries);
-  Json document;
-  document["experiments"] = std::move(entries);
-  return document;
+  return Json{{"experiments", std::move(entries)}};
 }
 
 absl::StatusOr<Json> HeadClient::ListTrials(const v1::ListTrialsRequest& request) {

@@ -299,6 +299,25 @@ TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {
   EXPECT_EQ(RunCommand(kLanista, {"delete", id, "--yes", "--state-dir", state}).exit_code, 0);
 }
 
+TEST(FaultTest, CtrlCStopsCleanly) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
+  // The grid's first model has no fault, and waits.
+  BackgroundCommand run(kFaultyProgram,
+                        {"run", config, "--state-dir", state, "--set", "training_service.local.cpu_slots=1", "--set",
+                         "space.registered=faulty", "--set", "strategy={ grid_search {} }"});
+  ASSERT_TRUE(run.WaitForLine("models in the space"));
+  const std::vector<pid_t> children = run.Children();
+  kill(run.pid(), SIGINT);
+  EXPECT_EQ(run.Wait(), 1);
+  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+  const nlohmann::json experiment = OnlyExperiment(state);
+  EXPECT_EQ(experiment["status"], "STOPPED");
+  const nlohmann::json trials =
+      RunCommand(kLanista, {"trials", experiment["id"], "--json", "--state-dir", state}).Json();
+  for (const auto& model : trials["models"]) EXPECT_EQ(model["status"], "CANCELED") << model;
+}
+
 // A named pipe to or from a program of the test's.
 class NamedPipe {
  public:
@@ -323,25 +342,6 @@ class NamedPipe {
  private:
   int fd_ = -1;
 };
-
-TEST(FaultTest, CtrlCStopsCleanly) {
-  const std::string state = FreshFolder();
-  const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
-  // The grid's first model has no fault, and waits.
-  BackgroundCommand run(kFaultyProgram,
-                        {"run", config, "--state-dir", state, "--set", "training_service.local.cpu_slots=1", "--set",
-                         "space.registered=faulty", "--set", "strategy={ grid_search {} }"});
-  ASSERT_TRUE(run.WaitForLine("models in the space"));
-  const std::vector<pid_t> children = run.Children();
-  kill(run.pid(), SIGINT);
-  EXPECT_EQ(run.Wait(), 1);
-  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
-  const nlohmann::json experiment = OnlyExperiment(state);
-  EXPECT_EQ(experiment["status"], "STOPPED");
-  const nlohmann::json trials =
-      RunCommand(kLanista, {"trials", experiment["id"], "--json", "--state-dir", state}).Json();
-  for (const auto& model : trials["models"]) EXPECT_EQ(model["status"], "CANCELED") << model;
-}
 
 TEST(FaultTest, ASecondCtrlCEndsEverythingAtOnceAndSaysHowToGoOn) {
   for (const bool json : {false, true}) {
