@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Checks the documents: pages of docs/reference are what protos/ says (make_reference.py), each room has a README.md of
-one paragraph, each link to a file of the repository leads to one, and the messages of docs/troubleshooting.md are still
-those of the sources. Prints what is wrong, and fails if something is.
+"""Checks the documents: pages of docs/reference are what protos/ says (make_reference.py), each room and each part of one
+has a README.md of one paragraph, each link to a file of the repository leads to one, and the messages of
+docs/troubleshooting.md are still those of the sources. Prints what is wrong, and fails if something is.
 """
 
 import os
@@ -15,22 +15,29 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WITHOUT_RULES = ["bench", "clients", "deploy", "packaging", "protos", "scripts", "tests", "third_party"]
 
 
-def pages():
-    """All documents of the repository, by their paths in it."""
+def files(*patterns):
+    """Files of the repository, by their paths in it."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )
     return sorted(path for path in listed.stdout.splitlines() if os.path.exists(os.path.join(ROOT, path)))
 
 
+def pages():
+    return files("*.md")
+
+
 def rooms():
-    """Folders that hold a room: those that the table of check_rooms.sh names, and those without rules."""
+    """Folders that hold a room or a part of one: those that the table of check_rooms.sh names, those without rules, and
+    all folders of sources."""
     table = read("scripts/check_rooms.sh").split("<<'TABLE'\n")[1].split("\nTABLE")[0]
     names = {line.split()[0] for line in table.splitlines()}
     folders = [name if os.path.isdir(os.path.join(ROOT, name)) else f"src/{name}" for name in sorted(names)]
     # A name that ends with _torch is a half of a room.
-    return [folder for folder in folders if os.path.isdir(os.path.join(ROOT, folder))] + WITHOUT_RULES
+    named = [folder for folder in folders if os.path.isdir(os.path.join(ROOT, folder))] + WITHOUT_RULES
+    parts = {os.path.dirname(path) for path in files("engines/*.cc", "src/*.cc", "src/*.js")}
+    return named + sorted(parts - set(named))
 
 
 def read(path):
