@@ -65,6 +65,9 @@ absl::Status CheckEvent(const v1::ModelEvent& event, const OpenAttempt& open, bo
   if (event.kind_case() == v1::ModelEvent::KIND_NOT_SET || !IsTime(event.time())) {
     return Wrong("sends a report without a kind or a time");
   }
+  if (event.has_built() && (event.built().params() < 0 || event.built().flops() < 0)) {
+    return Wrong("says that the model has a negative number of parameters or FLOPs");
+  }
   return event.has_ended() ? CheckEnd(event.ended(), canceled, stopped) : absl::OkStatus();
 }
 

@@ -17,6 +17,8 @@ constexpr int kCandidates = 4;
 // Those with a greater number are active only where the first choice has its first candidate.
 constexpr int kAlwaysActive = 9;
 constexpr int kSlots = 10;
+// The sequence number of an attempt's first report: it has begun and built its model before.
+constexpr int kFirstReport = 3;
 constexpr int kModelLimit = 100000;
 // Enough that a batch costs its rows and not its transaction.
 constexpr int kRecordsInBatch = 2000;
@@ -93,7 +95,9 @@ absl::Status MadeSearch::AddPast(int models, int steps) {
   for (int i = 0; i < models; ++i) {
     absl::Time time = begin + absl::Seconds(1) * (static_cast<int64_t>(i) * (steps + 1) / kSlots);
     const int model = Begin(time, &batch);
-    for (int step = 0; step < steps; ++step) AddReport(model, step + 2, time += absl::Seconds(1), &batch);
+    for (int step = 0; step < steps; ++step) {
+      AddReport(model, step + kFirstReport, time += absl::Seconds(1), &batch);
+    }
     End(model, steps, time, &batch);
     if (batch.records_size() >= kRecordsInBatch) LANISTA_RETURN_IF_ERROR(Write(&batch).status());
   }
@@ -104,14 +108,14 @@ absl::Status MadeSearch::AddModel(int steps) {
   v1::JournalBatch batch;
   const int model = Begin(absl::Now(), &batch);
   LANISTA_RETURN_IF_ERROR(Write(&batch).status());
-  for (int step = 0; step < steps; ++step) AddReport(model, step + 2, absl::Now(), &batch);
+  for (int step = 0; step < steps; ++step) AddReport(model, step + kFirstReport, absl::Now(), &batch);
   End(model, steps, absl::Now(), &batch);
   return Write(&batch).status();
 }
 
 absl::Status MadeSearch::StartModels(int count) {
   v1::JournalBatch batch;
-  for (int i = 0; i < count; ++i) running_.push_back({Begin(absl::Now(), &batch), 1});
+  for (int i = 0; i < count; ++i) running_.push_back({Begin(absl::Now(), &batch), kFirstReport - 1});
   return Write(&batch).status();
 }
 
@@ -162,6 +166,12 @@ int MadeSearch::Begin(absl::Time time, v1::JournalBatch* batch) {
   device.set_kind(v1::DeviceKind::CPU);
   device.set_index(trials_ % kSlots);
   device.set_node("here");
+  v1::ModelEvent& built = *Add(time, batch)->mutable_event();
+  built.set_model(model);
+  built.set_attempt(1);
+  built.set_sequence(2);
+  built.mutable_built()->set_params(static_cast<int64_t>(1e5 * (1 + Uniform())));
+  built.mutable_built()->set_flops(static_cast<int64_t>(1e8 * (1 + Uniform())));
   return model;
 }
 
@@ -170,8 +180,8 @@ void MadeSearch::AddReport(int model, int sequence, absl::Time time, v1::Journal
   event.set_model(model);
   event.set_attempt(1);
   event.set_sequence(sequence);
-  event.mutable_intermediate()->set_step(sequence - 2);
-  FillMetrics(model, sequence - 2, event.mutable_intermediate()->mutable_metrics());
+  event.mutable_intermediate()->set_step(sequence - kFirstReport);
+  FillMetrics(model, sequence - kFirstReport, event.mutable_intermediate()->mutable_metrics());
 }
 
 void MadeSearch::End(int model, int steps, absl::Time time, v1::JournalBatch* batch) {
@@ -179,7 +189,7 @@ void MadeSearch::End(int model, int steps, absl::Time time, v1::JournalBatch* ba
   v1::ModelEvent& event = *Add(time, batch)->mutable_event();
   event.set_model(model);
   event.set_attempt(1);
-  event.set_sequence(steps + 2);
+  event.set_sequence(steps + kFirstReport);
   v1::ModelOutcome& outcome = *Add(time, batch)->mutable_outcome();
   outcome.set_model(model);
   outcome.set_attempt(1);

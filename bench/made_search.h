@@ -51,7 +51,7 @@ class MadeSearch {
       : writer_(std::move(writer)), metrics_(metrics) {}
 
   v1::JournalRecord* Add(absl::Time time, v1::JournalBatch* batch);
-  // A new model's proposal, its trial and its start.
+  // A new model's proposal, its trial, its start, and what it costs.
   int Begin(absl::Time time, v1::JournalBatch* batch);
   void AddReport(int model, int sequence, absl::Time time, v1::JournalBatch* batch);
   void End(int model, int steps, absl::Time time, v1::JournalBatch* batch);

@@ -16,7 +16,7 @@
 namespace lanista {
 
 // Changes whenever a message of the protocol means something else.
-inline constexpr int kNodeProtocolVersion = 1;
+inline constexpr int kNodeProtocolVersion = 2;
 
 // Room for what a trial process may say, and for what a node says of it.
 inline constexpr int kMaxNodeMessageBytes = static_cast<int>(kMaxFrameBytes) + (64 << 10);

@@ -29,7 +29,7 @@
 namespace lanista {
 
 // The version of the schema (PRAGMA user_version); counts up with every change that an older program would misread.
-inline constexpr int kJournalVersion = 7;
+inline constexpr int kJournalVersion = 8;
 // Older journals are read as they are, and upgraded by the first writer.
 inline constexpr int kOldestJournalVersion = 2;
 
@@ -61,7 +61,7 @@ class JournalWriter {
   // record: facts of all kinds are counted together, from 1 (the experiment itself), and those of a batch have
   // consecutive numbers. A record without a time gets the current one. Events are identified by (model, attempt,
   // sequence): a repeated event is written once (its second number stays unused), and only the first start and the
-  // first end of an attempt count.
+  // first end of an attempt and the first build of a model count.
   //
   // ALREADY_EXISTS: the model has an outcome, or there is such a model, trial, attempt or call (of strategy or stopper)
   // already. FAILED_PRECONDITION: the journal does not have the attempt of an event, or the model of an outcome.
@@ -108,6 +108,10 @@ struct ModelRecord {
   v1::Sample sample;
   // Space::ToJson(sample).
   std::string sample_json;
+  // What a trial process that has built it counted: its parameters, and the FLOPs of one run on one sample. nullopt: it
+  // was not built, or (FLOPs) not all are known. Journals before version 8 have neither.
+  std::optional<int64_t> params;
+  std::optional<int64_t> flops;
   // `model` and `sample` are not repeated in it.
   std::optional<v1::ModelOutcome> outcome;
 };

@@ -32,6 +32,8 @@ class EventQuery {
         {&query.attempt_,
          "SELECT trial, device_proto, resumed_steps, outcome, actual_sample, models_memory, lost_cause, reason, "
          "message, signal, exit_status FROM attempt WHERE model = ? AND attempt = ?"},
+        {&query.costs_, version < kVersionWithCosts ? "SELECT NULL, NULL FROM model WHERE model = ?"
+                                                    : "SELECT params, flops FROM model WHERE model = ?"},
         {&query.report_, "SELECT name, value, step FROM metric WHERE model = ? AND attempt = ? AND sequence = ?"},
         {&query.final_metrics_,
          "SELECT name, value, sequence FROM metric WHERE model = ? AND attempt = ? AND step IS NULL"},
@@ -103,6 +105,7 @@ class EventQuery {
     event->set_trial(trial);
     if (reported) return FillReport(fact, event->mutable_intermediate());
     if (fact.kind == "attempt_ended") return FillEnd(fact, event);
+    if (fact.kind == "model_built") return FillCosts(fact, event->mutable_built());
     event->mutable_started()->set_resumed_steps(attempt_.Int(2));
     return ParseAt(attempt_, 1, event->mutable_started()->mutable_device());
   }
@@ -115,6 +118,14 @@ class EventQuery {
       (*report->mutable_metrics()->mutable_values())[TextAt(report_, 0)] = ValueAt(report_, 1);
       report->set_step(report_.Int(2));
     }
+  }
+
+  absl::Status FillCosts(const Fact& fact, v1::ModelBuilt* built) {
+    LANISTA_RETURN_IF_ERROR(costs_.Start(fact.id));
+    LANISTA_RETURN_IF_ERROR(Find(costs_));
+    built->set_params(costs_.Int64(0));
+    if (!costs_.IsNull(1)) built->set_flops(costs_.Int64(1));
+    return absl::OkStatus();
   }
 
   absl::Status FillEnd(const Fact& fact, v1::ModelEvent* event) {
@@ -133,7 +144,7 @@ class EventQuery {
     }
   }
 
-  SqliteStatement state_, attempt_, report_, final_metrics_, outcome_;
+  SqliteStatement state_, attempt_, costs_, report_, final_metrics_, outcome_;
   // The trials of attempts that were looked up, by model and attempt. Nearly all facts are reports, which need nothing
   // else of their attempt.
   std::map<std::pair<int64_t, int>, int> trials_;
@@ -152,8 +163,8 @@ absl::StatusOr<std::vector<v1::ExperimentEvent>> JournalReader::EventsAfter(int6
   LANISTA_ASSIGN_OR_RETURN(
       SqliteStatement row,
       database_.Prepare("SELECT number, time, kind, id, attempt, sequence FROM fact WHERE number > ? AND kind IN "
-                        "('experiment', 'space', 'state_change', 'attempt_started', 'attempt_reported', "
-                        "'attempt_ended', 'outcome') ORDER BY number LIMIT ?"));
+                        "('experiment', 'space', 'state_change', 'attempt_started', 'model_built', "
+                        "'attempt_reported', 'attempt_ended', 'outcome') ORDER BY number LIMIT ?"));
   LANISTA_RETURN_IF_ERROR(row.Start(number, limit));
   std::vector<v1::ExperimentEvent> events;
   size_t bytes = 0;

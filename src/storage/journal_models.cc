@@ -115,6 +115,7 @@ absl::Status JournalReader::QueryModels(const std::string& clauses,
       database_.Prepare(absl::StrCat(R"sql(
       SELECT model, model.time, sample, sample_proto, outcome, attempt, metrics, reason, message, signal, exit_status, )sql",
                                      version_ < kVersionWithStopping ? "0, ''" : "stopped_step, stopped_because",
+                                     version_ < kVersionWithCosts ? ", NULL, NULL" : ", params, flops",
                                      " FROM model LEFT JOIN outcome USING (model) ", clauses)));
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
@@ -124,6 +125,8 @@ absl::Status JournalReader::QueryModels(const std::string& clauses,
     model.created = TimeAt(row, 1);
     model.sample_json = TextAt(row, 2);
     LANISTA_RETURN_IF_ERROR(ParseAt(row, 3, &model.sample));
+    model.params = OptionalInt64At(row, 13);
+    model.flops = OptionalInt64At(row, 14);
     if (!row.IsNull(4)) {
       v1::ModelOutcome& outcome = model.outcome.emplace();
       outcome.set_outcome(OutcomeAt(row, 4));

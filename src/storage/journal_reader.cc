@@ -214,7 +214,7 @@ absl::StatusOr<std::optional<int64_t>> JournalReader::LastNumber() const {
 absl::StatusOr<std::vector<int>> JournalReader::ModelsChangedAfter(int64_t number) const {
   LANISTA_ASSIGN_OR_RETURN(
       SqliteStatement row,
-      database_.Prepare("SELECT id FROM fact WHERE number > ?1 AND kind IN ('model', 'attempt_started', "
+      database_.Prepare("SELECT id FROM fact WHERE number > ?1 AND kind IN ('model', 'attempt_started', 'model_built', "
                         "'attempt_reported', 'attempt_ended', 'outcome', 'outcome_removed') "
                         "UNION SELECT model FROM attempt WHERE trial IN "
                         "(SELECT id FROM fact WHERE number > ?1 AND kind = 'trial') ORDER BY 1"));

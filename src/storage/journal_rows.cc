@@ -14,6 +14,11 @@ std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column)
   return TimeAt(row, column);
 }
 
+std::optional<int64_t> OptionalInt64At(const SqliteStatement& row, int column) {
+  if (row.IsNull(column)) return std::nullopt;
+  return row.Int64(column);
+}
+
 double ValueAt(const SqliteStatement& row, int column) {
   return row.IsNull(column) ? std::numeric_limits<double>::quiet_NaN() : row.Double(column);
 }

@@ -17,14 +17,17 @@
 namespace lanista {
 
 // The versions that brought the table `fact` with all that is numbered in it, the stopper's calls, requests of clients,
-// and the plans of trials.
+// the plans of trials, and what models cost.
 inline constexpr int kVersionWithFacts = 3;
 inline constexpr int kVersionWithStopping = 4;
 inline constexpr int kVersionWithServed = 5;
 inline constexpr int kVersionWithPlans = 6;
+inline constexpr int kVersionWithCosts = 8;
 
 absl::Time TimeAt(const SqliteStatement& row, int column);
 std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column);
+
+std::optional<int64_t> OptionalInt64At(const SqliteStatement& row, int column);
 
 // SQLite stores NaN as NULL.
 double ValueAt(const SqliteStatement& row, int column);

@@ -129,8 +129,8 @@ class JournalWriter::Statements {
   const SqliteDatabase& database_;
   SqliteStatement begin_, commit_, rollback_;
   SqliteStatement insert_experiment_, insert_space_, insert_state_, insert_call_, insert_stopping_call_, insert_model_,
-      insert_trial_, insert_attempt_, start_attempt_, end_attempt_, select_attempt_, insert_metric_, insert_outcome_,
-      delete_outcome_, select_sample_, update_sample_, insert_config_, insert_fact_, last_number_;
+      insert_trial_, insert_attempt_, start_attempt_, build_model_, end_attempt_, select_attempt_, insert_metric_,
+      insert_outcome_, delete_outcome_, select_sample_, update_sample_, insert_config_, insert_fact_, last_number_;
 };
 
 absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statements::Prepare(
@@ -146,12 +146,13 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
       {&s.insert_state_, "INSERT INTO state_change (time, state, reason, served) VALUES (?, ?, ?, ?)"},
       {&s.insert_call_, "INSERT INTO strategy_call VALUES (?, ?, ?)"},
       {&s.insert_stopping_call_, "INSERT INTO stopping_call VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
-      {&s.insert_model_, "INSERT INTO model VALUES (?, ?, ?, ?)"},
+      {&s.insert_model_, "INSERT INTO model (model, time, sample, sample_proto) VALUES (?, ?, ?, ?)"},
       {&s.insert_trial_, "INSERT INTO trial VALUES (?, ?, ?, ?)"},
       {&s.insert_attempt_, "INSERT INTO attempt (model, attempt, trial) VALUES (?, ?, ?)"},
       {&s.start_attempt_,
        "UPDATE attempt SET started = ?3, node = ?4, device = ?5, device_proto = ?6, resumed_steps = ?7 "
        "WHERE model = ?1 AND attempt = ?2 AND started IS NULL"},
+      {&s.build_model_, "UPDATE model SET params = ?2, flops = ?3 WHERE model = ?1 AND params IS NULL"},
       {&s.end_attempt_,
        "UPDATE attempt SET ended = ?3, outcome = ?4, reason = ?5, message = ?6, signal = ?7, exit_status = ?8, "
        "actual_sample = ?9, models_memory = ?10, lost_cause = ?11 WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
@@ -287,6 +288,13 @@ absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter:
       const std::string name = DeviceName(device), bytes = device.SerializeAsString();
       LANISTA_RETURN_IF_ERROR(start_attempt_.Run(event.model(), event.attempt(), time, device.node(), name,
                                                  SqliteBlob{bytes}, event.started().resumed_steps()));
+      break;
+    }
+    case v1::ModelEvent::kBuilt: {
+      key.kind = "model_built";
+      const v1::ModelBuilt& built = event.built();
+      const auto flops = built.has_flops() ? std::make_optional(int64_t{built.flops()}) : std::nullopt;
+      LANISTA_RETURN_IF_ERROR(build_model_.Run(event.model(), int64_t{built.params()}, flops));
       break;
     }
     case v1::ModelEvent::kIntermediate:

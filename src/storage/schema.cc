@@ -47,7 +47,9 @@ CREATE TABLE model (
   model INTEGER PRIMARY KEY,
   time INTEGER NOT NULL,
   sample TEXT NOT NULL,  -- JSON: {"label": candidate, ...}
-  sample_proto BLOB NOT NULL  -- lanista.v1.Sample
+  sample_proto BLOB NOT NULL,  -- lanista.v1.Sample
+  params INTEGER,  -- its parameters, trained and frozen ones; NULL: it was not built
+  flops INTEGER  -- of one run on one sample; NULL: not known
 );
 -- Where the engine merges: why the trial has one model (else empty), and a lanista.v1.TrialPlan.
 CREATE TABLE trial (
@@ -113,8 +115,8 @@ CREATE TABLE fact (
   number INTEGER PRIMARY KEY,  -- counts facts of all kinds, in the order in which they were written; may have gaps
   time INTEGER NOT NULL,
   kind TEXT NOT NULL,  -- experiment, space, config_change, state_change, strategy_call, stopping_call, model, trial,
-                       -- attempt_started, attempt_reported, attempt_ended, outcome, or outcome_removed (the model runs
-                       -- again)
+                       -- attempt_started, model_built, attempt_reported, attempt_ended, outcome, or outcome_removed
+                       -- (the model runs again)
   id INTEGER NOT NULL,  -- number of the model, trial, call or change
   attempt INTEGER,
   sequence INTEGER  -- attempt_reported: of the event
@@ -183,10 +185,15 @@ constexpr char kUpgradeFrom5[] = R"sql(
 ALTER TABLE trial ADD COLUMN plan BLOB;
 )sql";
 
-// Version 6 as version 7, which calls the state of an experiment as it calls the outcome of a model.
+// Upgrades version 6 to version 7, which calls the state of an experiment as it calls the outcome of a model.
 constexpr char kUpgradeFrom6[] = R"sql(
 UPDATE state_change SET state = 'FAILED' WHERE state = 'EXPERIMENT_FAILED';
-PRAGMA user_version = 7;
+)sql";
+
+// Upgrades version 7 to version 8.
+constexpr char kUpgradeFrom7[] = R"sql(
+ALTER TABLE model ADD COLUMN params INTEGER;
+ALTER TABLE model ADD COLUMN flops INTEGER;
 )sql";
 
 }  // namespace
@@ -209,8 +216,9 @@ absl::Status UpgradeSchema(const SqliteDatabase& database) {
         database.Execute(absl::StrCat("ALTER TABLE outcome RENAME TO outcome_before;", kOutcomeSchema, kUpgradeFrom4));
   }
   if (upgraded.ok() && version <= 5) upgraded = database.Execute(kUpgradeFrom5);
-  if (upgraded.ok()) upgraded = database.Execute(kUpgradeFrom6);
-  if (upgraded.ok()) upgraded = database.Execute("COMMIT");
+  if (upgraded.ok() && version <= 6) upgraded = database.Execute(kUpgradeFrom6);
+  if (upgraded.ok()) upgraded = database.Execute(kUpgradeFrom7);
+  if (upgraded.ok()) upgraded = database.Execute(absl::StrCat("PRAGMA user_version = ", kJournalVersion, "; COMMIT"));
   if (!upgraded.ok() && database.in_transaction()) database.Execute("ROLLBACK").IgnoreError();
   return upgraded;
 }

@@ -168,20 +168,23 @@ void ModelContext::CountCosts(const nn::Model& model) {
     if (counted.insert(parameter.unsafeGetTensorImpl()).second) parameters += parameter.numel();
   }
   costs_[kParamsMetric] = static_cast<double>(parameters);
+  v1::ModelEvent event = NextEvent();
+  event.mutable_built()->set_params(parameters);
   if (const auto* const graph = dynamic_cast<const runtime::GraphModule*>(&model)) {
     const auto costs = CountGraphCosts(graph->graph(), ops::FindOp);
     if (costs.ok() && costs->flops.has_value()) {
       costs_[kFlopsMetric] = static_cast<double>(*costs->flops);
+      event.mutable_built()->set_flops(*costs->flops);
     } else if (trial_.goals.Names(kFlopsMetric) && !MayReportAnyMetric(trial_.spec.evaluator())) {
       const std::string why = costs.ok() ? absl::StrCat("the node ", costs->without_flops,
                                                         " has no rule for them, or lacks a shape (see show-graph)")
                                          : std::string(costs.status().message());
       refused_ =
           NoMetric(absl::StrCat("the model is not trained: an objective or a limit is on its 'flops', and ", why));
-      return;
     }
   }
-  if (trial_.goals.Violation(ToProto(costs_)) <= 0) return;
+  trial_.emit(std::move(event));
+  if (refused_.has_value() || trial_.goals.Violation(ToProto(costs_)) <= 0) return;
   refused_.emplace();
   refused_->outcome = v1::ModelEnded::INFEASIBLE;
 }

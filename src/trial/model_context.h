@@ -94,8 +94,8 @@ class ModelContext final : public TrialContext {
   // Builds the model, on the CPU, and computes its costs. Throws if the model cannot be built, or if its costs forbid
   // training it.
   std::shared_ptr<nn::Model> Build();
-  // Computes `params` and, if the model is a graph and the FLOPs of all its nodes are known, `flops` of one run. Sets
-  // refused_ if the costs forbid training the model.
+  // Computes `params` and, if the model is a graph and the FLOPs of all its nodes are known, `flops` of one run, and
+  // emits them. Sets refused_ if the costs forbid training the model.
   void CountCosts(const nn::Model& model);
   // Whether goals name costs that are neither computed nor reported, although the model can be built.
   bool LacksCosts() const;

@@ -173,13 +173,11 @@ class TrialProcess final : public TrialChannel {
   void Limit(const v1::Device& device) const {
     const rlimit no_core = {0, 0};
     prlimit(pid_, RLIMIT_CORE, &no_core, nullptr);
-#ifndef __SANITIZE_ADDRESS__  // Its shadow memory counts as data.
-    if (device.memory_limit() > 0) {
+    if (kLimitsMemory && device.memory_limit() > 0) {
       const auto limit = static_cast<rlim_t>(device.memory_limit());
       const rlimit data = {limit, limit};
       prlimit(pid_, RLIMIT_DATA, &data, nullptr);
     }
-#endif
     constexpr int kFirst = 1000;
     // A container may have raised it, and nobody may lower it.
     int own = 0;

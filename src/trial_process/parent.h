@@ -15,6 +15,13 @@ namespace lanista {
 inline constexpr char kTrialProcessFlag[] = "--trial-process";
 inline constexpr int kTrialProcessSocket = 3;
 
+// Whether Device.memory_limit bounds trial processes: not under a sanitizer, whose shadow memory counts as data.
+#if defined(__SANITIZE_ADDRESS__) || defined(LANISTA_THREAD_SANITIZER)
+inline constexpr bool kLimitsMemory = false;
+#else
+inline constexpr bool kLimitsMemory = true;
+#endif
+
 struct TrialProcessOptions {
   // See v1::Setup.shared_data.
   std::string shared_data = {};

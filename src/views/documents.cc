@@ -292,6 +292,8 @@ struct ModelEntries {
     entry["id"] = model.model;
     entry["sample"] = SampleJson(model);
     entry["status"] = ModelStatus(model.outcome, shown.started(), interrupted);
+    entry["params"] = CountJson(model.params);
+    entry["flops"] = CountJson(model.flops);
     entry["metrics"]["final"] = has_metrics ? MetricsJson(model.outcome->metrics()) : Json();
     entry["metrics"]["intermediate"] = std::move(steps);
     entry["failure"] = failed ? FailureJson(model.outcome->failure()) : Json();
@@ -556,6 +558,8 @@ Json SampleJson(const ModelRecord& model) {
   Json sample = Json::parse(model.sample_json, nullptr, false);
   return sample.is_discarded() ? Json() : sample;
 }
+
+Json CountJson(const std::optional<int64_t>& count) { return count.has_value() ? Json(*count) : Json(); }
 
 Json TimeJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
 

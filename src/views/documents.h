@@ -4,8 +4,10 @@
 #ifndef LANISTA_SRC_VIEWS_DOCUMENTS_H_
 #define LANISTA_SRC_VIEWS_DOCUMENTS_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,8 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 //   "models": [{
 //     "id", "sample": {label: candidate},
 //     "status": QUEUED RUNNING INTERRUPTED SUCCEEDED FAILED STOPPED_EARLY INFEASIBLE CANCELED,
+//     "params", "flops": its parameters, and what one run on one sample costs (a multiply-add counts as two), as
+//       counted when it was built; null: it was not built yet, or (flops) not all are known,
 //     "metrics": {"final": {name: value} or null, "intermediate": [{"step", "time", "metrics": {name:
 //       value}}]}: of the deciding attempt, or of the latest one,
 //     "failure": null or {"reason", "message", "signal", "exit_status"} (the last two null for other reasons),
@@ -121,9 +125,11 @@ nlohmann::ordered_json UnreadableEntry(const std::string& id, const absl::Status
 // Puts entries of `experiments` into the order of `list`.
 void SortOldestFirst(std::vector<nlohmann::ordered_json>* entries);
 
-// Parts that other documents share: {name: value}, `default` first and then by name; {label: candidate}; a time.
+// Parts that other documents share: {name: value}, `default` first and then by name; {label: candidate}; a count, null
+// where it is not known; a time.
 nlohmann::ordered_json MetricsJson(const v1::Metrics& metrics);
 nlohmann::ordered_json SampleJson(const ModelRecord& model);
+nlohmann::ordered_json CountJson(const std::optional<int64_t>& count);
 nlohmann::ordered_json TimeJson(absl::Time time);
 
 // Any of these as text: indented; bytes that are not UTF-8 (an exception's) are replaced instead of refused, and

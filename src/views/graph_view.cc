@@ -19,6 +19,7 @@
 #include "src/graph/expression.h"
 #include "src/graph/graph.h"
 #include "src/space/space.h"
+#include "src/views/documents.h"
 #include "src/views/text_table.h"
 
 namespace lanista {
@@ -234,9 +235,6 @@ GraphCosts SumUp(const std::vector<Row>& rows) {
   return {Whole(parameters), Whole(flops), flops.has_value() ? "" : FindWithoutFlops(rows)};
 }
 
-Json CountJson(const std::optional<int64_t>& count) { return count.has_value() ? Json(*count) : Json(); }
-Json CountJson(const std::optional<double>& count) { return CountJson(Whole(count)); }
-
 Json ShapeJson(const v1::ValueType& type) {
   const auto dims = graph::DimsOf(type);
   return dims.has_value() ? Json(*dims) : Json();
@@ -251,8 +249,8 @@ Json RowJson(const Row& row) {
           {"inputs", row.inputs},
           {"shape", row.outputs.empty() ? Json() : ShapeJson(row.outputs.front())},
           {"outputs", outputs},
-          {"parameters", CountJson(row.parameters)},
-          {"flops", CountJson(row.flops)},
+          {"parameters", CountJson(Whole(row.parameters))},
+          {"flops", CountJson(Whole(row.flops))},
           {"depth", row.depth},
           {"choice", row.label.empty() ? Json() : Json(row.label)}};
 }

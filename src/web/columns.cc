@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "src/goals/ranking.h"
+#include "src/views/documents.h"
 
 namespace lanista {
 namespace {
@@ -145,9 +146,9 @@ Json ColumnsDocument(const ExperimentTable& table) {
         {{"metric", goal.metric}, {"goal", v1::ObjectiveConfig::Goal_Name(goal.objective)}});
   }
   Json ids = Json::array(), status_of = Json::array(), start = Json::array(), end = Json::array(),
-       begun = Json::array(), attempts = Json::array(), steps = Json::array(), latest = Json::array(),
-       violation = Json::array(), front = Json::array(), stopped = Json::array(), failures = Json::array(),
-       failure_of = Json::array();
+       begun = Json::array(), attempts = Json::array(), params = Json::array(), flops = Json::array(),
+       steps = Json::array(), latest = Json::array(), violation = Json::array(), front = Json::array(),
+       stopped = Json::array(), failures = Json::array(), failure_of = Json::array();
   Words statuses;
   std::map<std::pair<std::string, std::string>, size_t> known_failures;
   const std::map<int, int> fronts = FrontsOf(table);
@@ -163,6 +164,8 @@ Json ColumnsDocument(const ExperimentTable& table) {
     end.push_back(shown == nullptr ? Json() : MillisJson(shown->ended, attempt_start));
     begun.push_back(MillisJson(model.begun(), attempt_start));
     attempts.push_back(model.attempts.size());
+    params.push_back(CountJson(model.params));
+    flops.push_back(CountJson(model.flops));
     steps.push_back(model.steps.size());
     const bool has_default = HasMetrics(model) && model.outcome->metrics().values().count("default") > 0;
     latest.push_back(has_default || !model.latest.has_value() ? Json() : NumberJson(*model.latest));
@@ -188,6 +191,8 @@ Json ColumnsDocument(const ExperimentTable& table) {
               {"end", &end},
               {"begun", &begun},
               {"attempts", &attempts},
+              {"params", &params},
+              {"flops", &flops},
               {"steps", &steps}},
              &document);
   document["choices"] = ChoicesJson(table);

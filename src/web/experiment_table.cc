@@ -73,6 +73,8 @@ absl::Status ExperimentTable::Load(const JournalReader& reader, const JournalRea
     model = TableModel();
     model.model = record.model;
     SetChosen(record.sample, &model);
+    model.params = record.params;
+    model.flops = record.flops;
     model.outcome = std::move(record.outcome);
     return absl::OkStatus();
   }));

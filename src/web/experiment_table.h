@@ -37,6 +37,9 @@ struct TableModel {
   int model = 0;
   // For each choice of the table the indices of what was chosen; empty, or none: the choice is not active.
   std::vector<std::vector<int32_t>> chosen;
+  // As in ModelRecord.
+  std::optional<int64_t> params;
+  std::optional<int64_t> flops;
   // Without its sample.
   std::optional<v1::ModelOutcome> outcome;
   std::vector<AttemptRecord> attempts;

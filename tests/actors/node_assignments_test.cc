@@ -94,6 +94,9 @@ TEST_F(NodeAssignmentsTest, RefuseReportsThatCannotBe) {
   EXPECT_EQ(error(Event(1, 1, 1, /*trial=*/8)), "the node reports on a trial that it was not given");
   EXPECT_EQ(error(Event(3, 1)), "the node reports on model 3, which has ended or is not of its trial");
   EXPECT_EQ(error(Event(1, 1, /*attempt=*/2)), "the node reports on attempt 2 of model 1, not on attempt 1");
+  v1::ModelEvent built = Event(1, 1);
+  built.mutable_built()->set_flops(-1);
+  EXPECT_EQ(error(built), "the node says that the model has a negative number of parameters or FLOPs");
   Say(assignment, Event(1, 2));
   EXPECT_EQ(error(Event(1, 2)), "the node numbers a report 2 after 2");
   Say(assignment, End(1, 3));

@@ -810,7 +810,7 @@ std::string Everything(const JournalReader& reader) {
 
 TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
   for (void (*const make_old)(const std::string& file) :
-       {MakeVersion2, MakeVersion3, MakeVersion4, MakeVersion5, MakeVersion6}) {
+       {MakeVersion2, MakeVersion3, MakeVersion4, MakeVersion5, MakeVersion6, MakeVersion7}) {
     std::filesystem::remove_all(folder());
     {
       const auto writer = Create();
@@ -846,6 +846,9 @@ TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
     EXPECT_THAT(*Read().PlannedTrials(), ::testing::IsEmpty());
     ASSERT_TRUE((*writer)->Write(Batch("records { trial { trial: 9 plan { memory: 5 } } }")).ok());
     EXPECT_EQ(Read().PlannedTrials()->at(0).plan.memory(), 5);
+    EXPECT_EQ(Read().FindModel(1)->params, std::nullopt);
+    ASSERT_TRUE((*writer)->Write(Batch("records { event { model: 1 attempt: 1 built { params: 7 } } }")).ok());
+    EXPECT_EQ(Read().FindModel(1)->params, 7);
   }
 }
 
@@ -871,6 +874,26 @@ TEST_F(JournalTest, KnowsWhatTheEngineSaidOfTrials) {
   EXPECT_FALSE((*trials)[1].plan.memory() > 0);
   EXPECT_EQ(Read().FindModel(2)->model, 2);
   EXPECT_TRUE(absl::IsNotFound(Read().FindModel(3).status()));
+}
+
+TEST_F(JournalTest, AModelCostsWhatTheFirstAttemptThatBuiltItCounted) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+  ASSERT_TRUE(writer->Write(NewModel(2)).ok());
+  const auto built = [&](int model, int attempt, const std::string& costs) {
+    return writer->Write(
+        Batch(absl::StrCat("records { event { model: ", model, " attempt: ", attempt, " built { ", costs, " } } }")));
+  };
+  EXPECT_EQ(Read().FindModel(1)->params, std::nullopt);
+  ASSERT_TRUE(built(1, 1, "params: 0").ok());
+  EXPECT_EQ(Read().FindModel(1)->params, 0);
+  EXPECT_EQ(Read().FindModel(1)->flops, std::nullopt);
+  ASSERT_TRUE(built(2, 1, "params: 25600000 flops: 8200000000").ok());
+  ASSERT_TRUE(built(2, 1, "params: 1 flops: 2").ok());
+  EXPECT_EQ(Read().FindModel(2)->params, 25600000);
+  EXPECT_EQ(Read().FindModel(2)->flops, 8200000000);
+  EXPECT_TRUE(absl::IsFailedPrecondition(built(1, 2, "params: 5").status())) << "there is no such attempt";
+  EXPECT_TRUE(absl::IsFailedPrecondition(built(3, 1, "params: 5").status())) << "there is no such model";
 }
 
 TEST_F(JournalTest, AReaderOfVersionTwoIsNotDisturbedByItsUpgrade) {

@@ -16,13 +16,23 @@ inline void ExecuteOn(const std::string& file, const std::string& statements) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// Makes a journal that nobody has open what version 6 would have left.
+// Makes a journal that nobody has open what version 7 would have left.
+inline void MakeVersion7(const std::string& file) {
+  ExecuteOn(file, R"sql(
+      ALTER TABLE model DROP COLUMN params;
+      ALTER TABLE model DROP COLUMN flops;
+      DELETE FROM fact WHERE kind = 'model_built';
+      PRAGMA user_version = 7;)sql");
+}
+
+// Takes from it what version 7 changed in version 6, too.
 inline void MakeVersion6(const std::string& file) {
+  MakeVersion7(file);
   ExecuteOn(file,
             "UPDATE state_change SET state = 'EXPERIMENT_FAILED' WHERE state = 'FAILED'; PRAGMA user_version = 6;");
 }
 
-// Takes from it what version 6 added to version 5, too.
+// And what version 6 added to version 5.
 inline void MakeVersion5(const std::string& file) {
   MakeVersion6(file);
   ExecuteOn(file, "ALTER TABLE trial DROP COLUMN plan; PRAGMA user_version = 5;");

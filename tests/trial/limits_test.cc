@@ -76,7 +76,8 @@ void Obey(TrialContext& context, const Orders& orders) {
   }
   if (orders.order == "look at the sample") context.ReportFinal(static_cast<double>(context.sample().decisions_size()));
   if (orders.order == "report params") context.ReportFinal({{"default", 1}, {"params", 7}});
-  if (orders.order == "fail") throw std::runtime_error("out of ideas");
+  if (orders.order == "train and fail") context.model();
+  if (orders.order == "fail" || orders.order == "train and fail") throw std::runtime_error("out of ideas");
 }
 LANISTA_REGISTER(evaluator, "limits_obey", Obey);
 
@@ -147,6 +148,15 @@ class LimitsTest : public ::testing::Test {
     return events_[events_.size() - 2].model().ended();
   }
 
+  // What it cost, as was told when it was built.
+  v1::ModelBuilt Built() const {
+    for (const v1::TrialEvent& event : events_) {
+      if (event.model().has_built()) return event.model().built();
+    }
+    ADD_FAILURE() << "it was not built";
+    return {};
+  }
+
   bool HasReported() const {
     for (const v1::TrialEvent& event : events_) {
       if (event.model().has_intermediate()) return true;
@@ -209,6 +219,24 @@ TEST_F(LimitsTest, FlopsOfAGraphHaveLimits) {
     SetWidth(2);
     EXPECT_THAT(Succeeding(), ElementsAre(Pair("flops", 18), Pair("latency", 3), Pair("params", 10)));
   }
+}
+
+TEST_F(LimitsTest, CostsAreToldWhateverBecomesOfTheModel) {
+  SetSpace("space { registered: 'width_graph' } engine { graph {} }");
+  SetWidth(20);
+  for (const char* const goals : {"", "constraint { metric: 'flops' max: 18 }"}) {
+    for (const char* const order : {"train", "train and fail"}) {
+      SetGoals(goals);
+      SetOrder(order);
+      EXPECT_EQ(Run().outcome() == v1::ModelEnded::SUCCEEDED, *goals == '\0' && order == std::string("train"));
+      EXPECT_EQ(Built().params(), 100);
+      EXPECT_EQ(Built().flops(), 180);
+    }
+  }
+  SetSpace("space { registered: 'width_graph' params { key: 'unknown_flops' value { b: true } } } engine { graph {} }");
+  Run();
+  EXPECT_EQ(Built().params(), 100);
+  EXPECT_FALSE(Built().has_flops());
 }
 
 TEST_F(LimitsTest, HoldWhateverTheEvaluatorDoesThen) {

@@ -240,14 +240,16 @@ class RunnerTest : public ::testing::Test {
 
 TEST_F(RunnerTest, EventsCarryModelAttemptAndARisingSequence) {
   EXPECT_EQ(Run(Trial("weights")).outcome(), v1::ModelEnded::SUCCEEDED);
-  ASSERT_EQ(events_.size(), 4u) << "started, intermediate, ended; and the trial's end";
-  for (int i = 0; i < 3; ++i) {
+  ASSERT_EQ(events_.size(), 5u) << "started, built, intermediate, ended; and the trial's end";
+  for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(events_[i].model().model(), 5);
     EXPECT_EQ(events_[i].model().attempt(), 2);
     EXPECT_EQ(events_[i].model().sequence(), i + 1);
   }
   EXPECT_TRUE(events_[0].model().has_started());
-  EXPECT_EQ(events_[1].model().intermediate().step(), 0);
+  EXPECT_GT(events_[1].model().built().params(), 0);
+  EXPECT_FALSE(events_[1].model().built().has_flops()) << "it is no graph";
+  EXPECT_EQ(events_[2].model().intermediate().step(), 0);
 }
 
 TEST_F(RunnerTest, TheSameSeedGivesTheSameWeightsWhateverRanBefore) {
@@ -255,7 +257,7 @@ TEST_F(RunnerTest, TheSameSeedGivesTheSameWeightsWhateverRanBefore) {
   EXPECT_EQ(Run(Trial("spoil")).outcome(), v1::ModelEnded::SUCCEEDED);
   const v1::ModelEnded second = Run(Trial("weights"));
   EXPECT_EQ(first.metrics().values().at("default"), second.metrics().values().at("default"));
-  EXPECT_EQ(events_[1].model().intermediate().metrics().values().at("requires_grad"), 1);
+  EXPECT_EQ(events_[2].model().intermediate().metrics().values().at("requires_grad"), 1);
   v1::TrialSpec other = Trial("weights");
   other.mutable_models(0)->set_model_seed(78);
   EXPECT_NE(Run(other).metrics().values().at("default"), first.metrics().values().at("default"));

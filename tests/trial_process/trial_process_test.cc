@@ -107,12 +107,7 @@ TEST_F(TrialProcessTest, ARequestThatIsTooLargeIsRefusedAndTheNextIsNot) {
 TEST_F(TrialProcessTest, TheChildHasItsGroupItsLimitItsThreadsAndNoDescriptorOfOurs) {
   const int inherited = open("/dev/null", O_RDONLY);  // Not close-on-exec.
   ASSERT_GE(inherited, 0);
-  // More than a sanitizer's shadow memory; that of addresses counts as data, so there is no limit then.
-#ifdef __SANITIZE_ADDRESS__
-  const char* const limit = "18446744073709551615";
-#else
-  const char* const limit = "1125899906842624";
-#endif
+  const char* const limit = kLimitsMemory ? "1125899906842624" : "18446744073709551615";
   Start(/*memory_limit=*/1LL << 50);
   Order("surroundings");
   EXPECT_THAT(Said(2), ::testing::ElementsAre("ready", absl::StrCat("own group; 0 1 2 3 ; ", limit, "; 3")));

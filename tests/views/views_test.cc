@@ -158,6 +158,15 @@ constexpr char kRecords[] = R"pb(
     event {
       model: 1
       attempt: 1
+      sequence: 4
+      time { seconds: 1001 }
+      built { params: 25600000 flops: 8200000000 }
+    }
+  }
+  records {
+    event {
+      model: 1
+      attempt: 1
       sequence: 2
       time { seconds: 1002 }
       intermediate {
@@ -202,6 +211,15 @@ constexpr char kRecords[] = R"pb(
       sequence: 1
       time { seconds: 1001 }
       started { device { kind: CPU index: 0 node: "host" } }
+    }
+  }
+  records {
+    event {
+      model: 2
+      attempt: 1
+      sequence: 3
+      time { seconds: 1001 }
+      built { params: 12 }
     }
   }
   records {
@@ -510,6 +528,7 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
     "constraints": [],
     "models": [
       {"id": 1, "sample": {"op": "conv", "p": 0.25}, "status": "SUCCEEDED",
+       "params": 25600000, "flops": 8200000000,
        "metrics": {"final": {"default": 0.75, "accuracy": 0.75}, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:42.000Z", "metrics": {"default": 0.5, "accuracy": 0.5}}]},
        "failure": null, "stopped": null, "violation": 0.0, "breaks": null, "front": 1,
@@ -517,6 +536,7 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
          "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:43.250Z", "seconds": 2.25, "merged_with": [2], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 2, "sample": {"op": "depthwise", "p": 0.25}, "status": "FAILED",
+       "params": 12, "flops": null,
        "metrics": {"final": null, "intermediate": []},
        "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "stopped": null,
        "violation": null, "breaks": null, "front": null,
@@ -529,12 +549,14 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
           "outcome": "FAILED",
           "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 3, "sample": {"op": "conv", "p": 0.5}, "status": "SUCCEEDED",
+       "params": null, "flops": null,
        "metrics": {"final": {"default": 0.9}, "intermediate": []}, "failure": null, "stopped": null,
        "violation": 0.0, "breaks": null, "front": 0,
        "attempts": [{"attempt": 1, "trial": 3, "device": "cpu:0", "node": "host",
          "start": "1970-01-01T00:16:44.000Z", "end": "1970-01-01T00:16:45.000Z", "seconds": 1.0, "merged_with": [], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 4, "sample": {"op": "depthwise", "p": 0.5}, "status": "RUNNING",
+       "params": null, "flops": null,
        "metrics": {"final": null, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:47.000Z", "metrics": {"default": 0.125}}]},
        "failure": null, "stopped": null, "violation": null, "breaks": null, "front": null,

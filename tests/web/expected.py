@@ -101,6 +101,10 @@ def metric_of(model, name):
     return final.get(name), name in final
 
 
+def cost(value):
+    return NOTHING if value is None else number(value)
+
+
 def same(shown, expected):
     return shown in expected if isinstance(expected, set) else shown == expected
 
@@ -116,6 +120,8 @@ def model_row(model, columns, offset):
         "Duration": duration(seconds_of(model)),
         "Steps": number(len(model["metrics"]["intermediate"])),
         "Attempts": number(len(model["attempts"])),
+        "Parameters": cost(model["params"]),
+        "FLOPs": cost(model["flops"]),
         "Start": local(attempt and attempt["start"], offset),
         "End": local(attempt and attempt["end"], offset),
         "Latest": NOTHING if "default" in final or not reported else number(reported[-1]),

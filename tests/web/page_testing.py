@@ -106,11 +106,13 @@ class PageTest(unittest.TestCase):
         objectives = {o["metric"]: o["goal"] for o in self.trials["objectives"]}
         _, x, y, _, _ = rows[0]
         data = []
+        own = {"Duration": expected.seconds_of, "Parameters": lambda model: model["params"],
+               "FLOPs": lambda model: model["flops"]}
         for model in models.values():
-            pair = [expected.seconds_of(model) if name == "Duration" else metric_of(model, name)[0] for name in (x, y)]
+            pair = [own[name](model) if name in own else metric_of(model, name)[0] for name in (x, y)]
             if model["status"] in ENDED and None not in pair:
                 data.append((model["id"], *pair, expected.counts(model)))
-        goals = [objectives.get(name, "MINIMIZE" if name in ("Duration", "params", "flops", "loss") else "MAXIMIZE")
+        goals = [objectives.get(name, "MINIMIZE" if name in (*own, "params", "flops", "loss") else "MAXIMIZE")
                  for name in (x, y)]
         front = expected.on_front(data, *goals)
         known = {entry[0]: entry for entry in data}

@@ -132,9 +132,8 @@ class RandomJournal {
     return text;
   }
 
-  // Reports of one attempt, from this step on; returns the last sequence number.
-  int Report(int model, int attempt, int first_step) {
-    int sequence = 1;
+  // Reports of one attempt, from this step on, behind its event of this sequence number; returns the last one's.
+  int Report(int model, int attempt, int first_step, int sequence) {
     const int steps = Draw(5);
     for (int step = first_step; step < first_step + steps; ++step) {
       Write(absl::StrCat("records { event { model: ", model, " attempt: ", attempt, " sequence: ", ++sequence,
@@ -143,10 +142,16 @@ class RandomJournal {
     return sequence;
   }
 
-  void Start(int model, int attempt, int resumed_steps) {
+  // The attempt begins, and mostly builds its model; returns the last sequence number.
+  int Start(int model, int attempt, int resumed_steps) {
     Write(absl::StrCat("records { event { model: ", model, " attempt: ", attempt,
                        " sequence: 1 started { resumed_steps: ", resumed_steps, " device { kind: CPU index: ", Draw(2),
                        " node: 'here' } } } }"));
+    if (Draw(6) == 0) return 1;
+    const std::string flops = engine_ == Engine::kDirect ? "" : absl::StrCat(" flops: ", Draw(1 << 20), "000");
+    Write(absl::StrCat("records { event { model: ", model, " attempt: ", attempt,
+                       " sequence: 2 built { params: ", Draw(100000), flops, " } } }"));
+    return 2;
   }
 
   void End(int model, int attempt, int sequence, const std::string& end) {
@@ -206,8 +211,7 @@ class RandomJournal {
   // A merged trial that one of its models broke: each runs again alone.
   void FallBack(const std::vector<int>& members) {
     for (const int member : members) {
-      Start(member, 1, 0);
-      const int sequence = Report(member, 1, 0);
+      const int sequence = Report(member, 1, 0, Start(member, 1, 0));
       End(member, 1, sequence + 1,
           absl::StrCat("outcome: UNMERGED models_memory: ", 1 + Draw(1 << 28),
                        " failure { reason: MERGED_TRIAL_FAILED message: 'model ", members.back(), ": bad' }"));
@@ -231,15 +235,14 @@ class RandomJournal {
   }
 
   void Run(int model, int attempt) {
-    Start(model, attempt, 0);
-    int sequence = Report(model, attempt, 0);
+    const int begun = Start(model, attempt, 0);
+    int sequence = Report(model, attempt, 0, begun);
     if (Draw(4) == 0) {
       End(model, attempt, sequence + 1, "outcome: LOST lost_cause: WORKER_DOWN");
       Queue({model}, ++attempt);
       // Never behind more steps than there were.
-      const int resumed = std::min(Draw(3), sequence - 1);
-      Start(model, attempt, resumed);
-      sequence = Report(model, attempt, resumed);
+      const int resumed = std::min(Draw(3), sequence - begun);
+      sequence = Report(model, attempt, resumed, Start(model, attempt, resumed));
     }
     switch (Draw(6)) {
       case 0:

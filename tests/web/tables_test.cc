@@ -40,8 +40,8 @@ Json Expanded(const Json& column, size_t models) { return column.is_array() ? co
 // The document of `columns` with an entry for each model in all of its lists, and with times since 1970.
 Json Expanded(Json columns) {
   const size_t models = columns["model"].size();
-  for (const char* const name : {"status_of", "start", "end", "begun", "attempts", "steps", "latest", "violation",
-                                 "front", "stopped_step", "failure_of"}) {
+  for (const char* const name : {"status_of", "start", "end", "begun", "attempts", "params", "flops", "steps", "latest",
+                                 "violation", "front", "stopped_step", "failure_of"}) {
     columns[name] = Expanded(columns[name], models);
     EXPECT_EQ(columns[name].size(), models) << name;
   }
@@ -120,6 +120,7 @@ class TablesTest : public ::testing::TestWithParam<int> {
     EXPECT_EQ(columns["model"][i], entry["id"]);
     EXPECT_EQ(columns["statuses"][columns["status_of"][i].get<size_t>()], entry["status"]);
     EXPECT_EQ(columns["attempts"][i], entry["attempts"].size());
+    for (const char* const cost : {"params", "flops"}) EXPECT_EQ(columns[cost][i], entry[cost]);
     EXPECT_EQ(columns["steps"][i], entry["metrics"]["intermediate"].size());
     EXPECT_EQ(AsInTrials(columns["violation"][i]), entry["violation"]);
     EXPECT_EQ(columns["front"][i], entry["front"]);

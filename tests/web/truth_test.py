@@ -208,9 +208,9 @@ class TruthTest(JournalTest):
 
     def check_models(self):
         labels = [choice["label"] for choice in self.columns["choices"]]
-        own = ["model", "status", "duration", "steps", "attempts", "start", "end", "latest", "front", "violation",
+        own = ["model", "status", "duration", "steps", "attempts", "params", "flops", "start", "end", "latest", "front", "violation",
                "stopped_step", "reason", "message"]
-        titles = ["Model", "Status", "Duration", "Steps", "Attempts", "Start", "End", "Latest", "Front", "Violation",
+        titles = ["Model", "Status", "Duration", "Steps", "Attempts", "Parameters", "FLOPs", "Start", "End", "Latest", "Front", "Violation",
                   "Stopped at step", "Reason", "Message"]
         ids = own + ["metric." + m for m in self.columns["metrics"]] + ["choice." + label for label in labels]
         self.open("models", c=",".join(ids))
@@ -358,6 +358,10 @@ class TruthTest(JournalTest):
                 self.assertEqual(facts["Sample " + label], value if isinstance(value, str) else
                                  json.dumps(value, separators=(",", ":")))
             text = self.browser.run("return document.querySelector('main').textContent")
+            if model["params"] is not None:
+                flops = "" if model["flops"] is None else ", %s FLOPs" % number(model["flops"])
+                self.assertIn("%s parameter%s%s" % (number(model["params"]), "" if model["params"] == 1 else "s", flops),
+                              text)
             if model["failure"] and model["failure"]["signal"]:
                 self.assertIn("signal %d" % model["failure"]["signal"], text)
             if model["stopped"]:
@@ -389,6 +393,10 @@ class TruthTest(JournalTest):
         for metric in self.columns["metrics"]:
             values = [metric_of(model, metric) for model in models]
             self.assert_cells(rows[metric], [number(value, 6) if known else NOTHING for value, known in values], metric)
+        for name, key in (("parameters", "params"), ("FLOPs", "flops")):
+            values = [model[key] for model in models]
+            if any(value is not None for value in values):
+                self.assert_cells(rows[name], [NOTHING if value is None else number(value, 6) for value in values], name)
         self.assert_cells(rows["duration"], [expected.duration(expected.seconds_of(model)) for model in models], "duration")
 
 

@@ -121,6 +121,9 @@ export function allColumns(table, marks) {
     return index === null || index === undefined ? null : table.failures[index];
   };
   const duration = (/** @type {number} */ row) => durationOf(table, row);
+  // Without them a name such as `flops` means the metric that an evaluator reports.
+  const costs = [number('params', 'Parameters', table.params), number('flops', 'FLOPs', table.flops)].filter(
+      (column) => table[/** @type {'params'|'flops'} */ (column.id)].some((value) => value !== null));
   const note = (/** @type {number} */ row) => marks.notes.get(table.model[row]);
   /** @type {Column[]} */
   const columns = [
@@ -137,6 +140,7 @@ export function allColumns(table, marks) {
     },
     number('steps', 'Steps', table.steps),
     number('attempts', 'Attempts', table.attempts),
+    ...costs,
     time('start', 'Start', table.start),
     time('end', 'End', table.end),
     number('latest', 'Latest', table.latest),
@@ -190,6 +194,22 @@ export function defaultColumns(table) {
     'model', 'status', ...metrics.map((m) => `metric.${m}`), 'duration', 'steps',
     ...table.choices.slice(0, 12).map((c) => `choice.${c.label}`)
   ];
+}
+
+/** Columns of models that are numbers to measure them by. */
+const MEASURES = ['duration', 'params', 'flops'];
+
+/**
+ * What models can be measured by: metrics, how long they took, and what they cost. A metric that only repeats a cost is
+ * left out.
+ * @param {Column[]} columns
+ * @param {import('./decode.js').Objective[]} objectives
+ */
+export function measures(columns, objectives) {
+  const ofModels = columns.filter((c) => c.group === 'model' && MEASURES.includes(c.id));
+  const repeated = new Set(ofModels.map((c) => `metric.${c.id}`));
+  for (const {metric} of objectives) repeated.delete(`metric.${metric}`);
+  return columns.filter((c) => c.group === 'metric' && !repeated.has(c.id)).concat(ofModels);
 }
 
 /**

@@ -33,6 +33,8 @@ import {findFronts} from './fronts.js';
  * @property {(number|null)[]} end
  * @property {(number|null)[]} begun  start of the attempt that made the first report; null: there is none
  * @property {number[]} attempts
+ * @property {(number|null)[]} params  parameters of the model; null: it was not built
+ * @property {(number|null)[]} flops  of one run on one sample; null: not known
  * @property {number[]} steps
  * @property {Choice[]} choices
  * @property {Map<string, Value[]>} metrics
@@ -114,6 +116,8 @@ export function decodeColumns(document) {
     end: sinceStart(document.end),
     begun: sinceStart(document.begun),
     attempts: column(document.attempts ?? 0),
+    params: column(document.params),
+    flops: column(document.flops),
     steps: column(document.steps ?? 0),
     choices: (document.choices ?? []).map((/** @type {any} */ choice) => ({
                                             label: choice.label,

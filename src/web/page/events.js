@@ -135,8 +135,8 @@ function rowOf(table, model) {
   table.attempts.push(0);
   table.steps.push(0);
   for (const column
-           of [table.start, table.end, table.begun, table.latest, table.violation, table.front, table.stoppedStep,
-               table.failureOf]) {
+           of [table.params, table.flops, table.start, table.end, table.begun, table.latest, table.violation,
+               table.front, table.stoppedStep, table.failureOf]) {
     column.push(null);
   }
   for (const choice of table.choices) choice.chosen.push(null);
@@ -214,6 +214,12 @@ function applyModel(loaded, event, number, time) {
       if (curves && lacks(curves)) addPoint(curves, event.model, step, readNumber(value));
       const times = loaded.times.get(name);
       if (times && lacks(times)) addPoint(times, event.model, step, seconds);
+    }
+  } else if (event.built) {
+    // The journal keeps what the first one says.
+    if (table.params[row] === null) {
+      table.params[row] = Number(event.built.params ?? 0);
+      table.flops[row] = event.built.flops === undefined ? null : Number(event.built.flops);
     }
   } else if (event.ended && !late) {
     table.end[row] = time;

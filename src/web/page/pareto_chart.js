@@ -1,7 +1,7 @@
 // The models that no other beats in two columns, which the reader chooses.
 
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
-import {findColumn} from './columns.js';
+import {findColumn, measures} from './columns.js';
 import {el, refill, select} from './dom.js';
 import {DrawnDots} from './drawn_dots.js';
 import {colorOf} from './filter_bar.js';
@@ -85,11 +85,11 @@ export class ParetoChart {
     const {store} = this;
     const {columns} = store.selection();
     const {table} = this.current();
-    const numbers = columns.filter((c) => c.group === 'metric' || c.id === 'duration');
+    const numbers = measures(columns, table.objectives);
     const of = (/** @type {string} */ metric) => findColumn(columns, `metric.${metric}`);
     const first = of(table.objectives[0].metric) ?? numbers[0] ?? null;
-    const second = (table.objectives[1] ? of(table.objectives[1].metric) : null) ?? of('flops') ?? of('params') ??
-        findColumn(columns, 'duration');
+    const second = (table.objectives[1] ? of(table.objectives[1].metric) : null) ?? findColumn(columns, 'flops') ??
+        findColumn(columns, 'params') ?? findColumn(columns, 'duration');
     const x = findColumn(columns, store.param('x')) ?? second;
     const y = findColumn(columns, store.param('y')) ?? first;
     const goal = (/** @type {import('./columns.js').Column|null} */ column) => {

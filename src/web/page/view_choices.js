@@ -118,7 +118,7 @@ export class ChoicesView {
     if (key === this.toolsKey) return;
     this.toolsKey = key;
     const brushes = this.brushes();
-    const all = columns.filter((c) => c.group !== 'model' || ['duration', 'steps'].includes(c.id));
+    const all = columns.filter((c) => c.group !== 'model' || ['duration', 'steps', 'params', 'flops'].includes(c.id));
     const models = () => this.brushed.map((row) => this.current().table.model[row]);
     refill(
         this.tools,

@@ -107,6 +107,8 @@ export class CompareView {
     const sample = diffSamples(table, rows, chosenText).filter((line) => line.differs || !onlyDifferences);
     const cell = (/** @type {string|null} */ value, /** @type {boolean} */ differs) =>
         el('td', {class: `${differs ? 'differs' : ''}${value === null ? ' none' : ''}`}, value ?? 'not chosen');
+    const costs = /** @type {[string, (number|null)[]][]} */ ([['parameters', table.params], ['FLOPs', table.flops]])
+                      .filter(([, values]) => rows.some((row) => values[row] !== null));
     const plain = (/** @type {string} */ name, /** @type {(row: number) => string|Node} */ text) =>
         el('tr', {}, el('th', {scope: 'row'}, name), ...rows.map((row) => el('td', {}, text(row))));
     const differing = diffSamples(table, rows, chosenText).filter((line) => line.differs).length;
@@ -120,7 +122,7 @@ export class CompareView {
                                                 header: ['what', ...models.map((model) => `model ${model}`)],
                                                 rows: [
                                                   ['status', ...rows.map((row) => table.state[row])],
-                                                  ...[...table.metrics].map(
+                                                  ...[...table.metrics, ...costs].map(
                                                       ([name, values]) => [name, ...rows.map((row) => values[row])]),
                                                   ['duration', ...rows.map((row) => durationOf(table, row))],
                                                   ...sample.map((line) => [line.label, ...line.values])
@@ -138,7 +140,7 @@ export class CompareView {
                           button('×', () => this.store.toggle(model), {'aria-label': `Leave out model ${model}`})));
                  }))),
               el('tbody', {}, plain('status', (row) => statusBadge(table.state[row])),
-                 ...[...table.metrics].map(
+                 ...[...table.metrics, ...costs].map(
                      ([name, values]) => plain(oneLine(name, 60), (row) => formatNumber(values[row], 6))),
                  plain('duration', (row) => formatDuration(durationOf(table, row))),
                  ...sample.map(

@@ -29,6 +29,14 @@ function exitText({signal, exit_status: status}) {
   return status !== null && status !== undefined ? ` (exit status ${status})` : '';
 }
 
+/**
+ * What it costs to run, as counted when it was built.
+ * @param {{params: number, flops: number|null}} model
+ */
+function costText({params, flops}) {
+  return `${counted(params, 'parameter')}${flops === null ? '' : `, ${formatNumber(flops)} FLOPs`}`;
+}
+
 export class ModelView {
   /** @param {import('./store.js').Store} store */
   constructor(store) {
@@ -100,7 +108,9 @@ export class ModelView {
     const {current} = this.store;
     const row = this.row();
     const seen = current && row !== undefined ?
-        JSON.stringify([current.table.state[row], current.table.steps[row], current.table.attempts[row]]) :
+        JSON.stringify([
+          current.table.state[row], current.table.steps[row], current.table.attempts[row], current.table.params[row]
+        ]) :
         '';
     if (this.document === null || seen !== this.seen) {
       this.seen = seen;
@@ -180,6 +190,7 @@ export class ModelView {
         this.head,
         el('div', {class: 'row spread'},
            el('div', {class: 'row'}, el('h1', {}, `Model ${this.model}`), statusBadge(model.status),
+              model.params === null ? null : el('span', {class: 'muted'}, costText(model)),
               model.front === 0 ? el('span', {class: 'muted'}, 'no other model beats it') : null),
            el('div', {class: 'row'}, neighbour(-1, '◀'), neighbour(1, '▶'),
               button(

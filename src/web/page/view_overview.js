@@ -2,7 +2,7 @@
 // pareto_chart.js.
 
 import {Chart, d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './chart.js';
-import {durationOf} from './columns.js';
+import {durationOf, measures} from './columns.js';
 import {button, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
 import {DrawnDots} from './drawn_dots.js';
 import {settle} from './events.js';
@@ -209,8 +209,8 @@ export class OverviewView {
   drawTools() {
     const {store} = this;
     const {columns} = store.selection();
-    const numbers = columns.filter((c) => c.group === 'metric' || c.id === 'duration');
-    const named = numbers.map((c) => /** @type {[string, string]} */ ([c.id, oneLine(c.title, 30)]));
+    const named = measures(columns, this.table().objectives)
+                      .map((c) => /** @type {[string, string]} */ ([c.id, oneLine(c.title, 30)]));
     const key = JSON.stringify([named, store.route.params]);
     if (this.toolsKey === key) return;
     this.toolsKey = key;

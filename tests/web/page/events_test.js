@@ -108,6 +108,17 @@ test('an outcome ends a model, with metrics, sample, failure and fronts', () => 
   equal(all.attempts.outcome[0], 'SUCCEEDED');
 });
 
+test('a model that was built has its costs, as the first one counted them', () => {
+  const all = loaded();
+  const built = (number, model, costs) =>
+      ({number, time: time(7000), model: {model, attempt: 1, trial: 9, built: costs}});
+  applyEvents(all, [built('11', 5, {params: '1200', flops: '34000000000'}), built('12', 9, {params: '7'})]);
+  equal([all.table.params[4], all.table.flops[4]], [1200, 34e9]);
+  equal([all.table.params[5], all.table.flops[5]], [7, null]);
+  applyEvents(all, [built('13', 5, {params: '1'})]);
+  equal([all.table.params[4], all.table.flops[4]], [1200, 34e9]);
+});
+
 test('a model whose attempt ended without an outcome waits for its next one', () => {
   const all = loaded();
   const ended = (number, attempt) =>

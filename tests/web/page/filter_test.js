@@ -1,4 +1,4 @@
-import {allColumns, defaultColumns, findColumn} from '../../../src/web/page/columns.js';
+import {allColumns, defaultColumns, findColumn, measures} from '../../../src/web/page/columns.js';
 import {compileFilter, FilterError, filterRows, quoteForFilter} from '../../../src/web/page/filter.js';
 import {joinList, readSort, sortRows, splitList} from '../../../src/web/page/sort.js';
 
@@ -300,4 +300,21 @@ test('many rows are filtered and sorted', () => {
   const result = sortRows(filterRows(6000, compileFilter('accuracy > 3000', [big])), [{column: big, descending: true}]);
   equal(result.length, 2999);
   equal(big.value(result[0]), 5999);
+});
+
+test('what models cost has columns once it is known, and then a name means them', () => {
+  equal(findColumn(columns, 'flops').id, 'metric.flops');
+  const built = {...table, params: [10, null, 30, null, null], flops: [7, null, null, null, null]};
+  const known = allColumns(built, marks);
+  equal(findColumn(known, 'flops').id, 'flops');
+  equal(findColumn(known, 'params').text(2), '30');
+  equal(filterRows(5, compileFilter('params > 10', known)).map((row) => table.model[row]), [3]);
+  equal(filterRows(5, compileFilter('metric.flops = 50', known)).map((row) => table.model[row]), [2]);
+  const ids = (of, objectives) => measures(of, objectives).map((c) => c.id);
+  equal(ids(columns, []), ['metric.default', 'metric.accuracy', 'metric.flops', 'duration']);
+  equal(ids(known, []), ['metric.default', 'metric.accuracy', 'duration', 'params', 'flops']);
+  // An objective is the metric.
+  equal(
+      ids(known, table.objectives),
+      ['metric.default', 'metric.accuracy', 'metric.flops', 'duration', 'params', 'flops']);
 });

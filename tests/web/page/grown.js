@@ -68,7 +68,7 @@ export function differences(before, events, after) {
     }
     for (const key of
          /** @type {const} */ (
-             ['state', 'start', 'end', 'attempts', 'steps', 'violation', 'front', 'stoppedStep']))
+             ['state', 'start', 'end', 'attempts', 'params', 'flops', 'steps', 'violation', 'front', 'stoppedStep']))
       compare(`${key} of model ${model}`, grown.table[key][row], anew.table[key][other]);
     // An attempt that dropped some reports takes it from the curve.
     const latest = (/** @type {any} */ table, /** @type {number} */ r) =>
