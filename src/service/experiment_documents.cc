@@ -144,25 +144,10 @@ absl::StatusOr<DocumentInParts> Experiments::ListTrialsInParts(const v1::ListTri
     SelectTrials(request.sort(), status, request.limit(), &document);
     return InOnePart(std::move(document));
   }
-  LANISTA_ASSIGN_OR_RETURN(TrialsReader opened, TrialsReader::Open(*reader));
+  LANISTA_ASSIGN_OR_RETURN(TrialsReader opened, TrialsReader::Open(*reader, {status, request.limit()}));
   const auto trials = std::make_shared<TrialsReader>(std::move(opened));
-  const size_t limit = request.limit() > 0 ? static_cast<size_t>(request.limit()) : std::numeric_limits<size_t>::max();
   // `trials` refers to `*reader`: the function keeps both.
-  const auto next = [reader, trials, status, left = limit]() mutable -> absl::StatusOr<std::vector<Json>> {
-    std::vector<Json> selected;
-    while (selected.empty() && left > 0) {
-      LANISTA_ASSIGN_OR_RETURN(std::vector<Json> entries, trials->Next());
-      if (entries.empty()) break;
-      for (Json& entry : entries) {
-        if (selected.size() < left && (status.empty() || entry["status"] == status)) {
-          selected.push_back(std::move(entry));
-        }
-      }
-    }
-    left -= selected.size();
-    return selected;
-  };
-  return DocumentInParts{trials->Beginning(), next};
+  return DocumentInParts{trials->Beginning(), [reader, trials] { return trials->Next(); }};
 }
 
 absl::StatusOr<v1::GetTrialReply> Experiments::GetTrial(const v1::GetTrialRequest& request) {

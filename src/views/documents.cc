@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -412,6 +413,9 @@ absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions
 struct TrialsReader::Facts {
   explicit Facts(const JournalReader& reader) : reader(reader), goals(reader.experiment().config()) {}
 
+  // Forgets the models that the filter does not keep, and their attempts.
+  void Apply(const TrialsFilter& filter);
+
   const JournalReader& reader;
   const Goals goals;
   bool interrupted = false;
@@ -425,11 +429,29 @@ struct TrialsReader::Facts {
   std::vector<AttemptRecord>::const_iterator next_attempt;
 };
 
+void TrialsReader::Facts::Apply(const TrialsFilter& filter) {
+  const size_t limit = filter.limit > 0 ? static_cast<size_t>(filter.limit) : models.size();
+  std::vector<ModelRecord> kept;
+  std::vector<AttemptRecord> kept_attempts;
+  auto attempt = attempts.begin();
+  for (ModelRecord& model : models) {
+    if (kept.size() == limit) break;
+    const auto first = attempt;
+    ShownAttempt shown;
+    for (; attempt != attempts.end() && attempt->model == model.model; ++attempt) shown.See(*attempt, model.outcome);
+    if (!filter.status.empty() && ModelStatus(model.outcome, shown.started(), interrupted) != filter.status) continue;
+    kept_attempts.insert(kept_attempts.end(), std::make_move_iterator(first), std::make_move_iterator(attempt));
+    kept.push_back(std::move(model));
+  }
+  models = std::move(kept);
+  attempts = std::move(kept_attempts);
+}
+
 TrialsReader::TrialsReader(std::unique_ptr<Facts> facts) : facts_(std::move(facts)) {}
 TrialsReader::TrialsReader(TrialsReader&& other) noexcept = default;
 TrialsReader::~TrialsReader() = default;
 
-absl::StatusOr<TrialsReader> TrialsReader::Open(const JournalReader& reader) {
+absl::StatusOr<TrialsReader> TrialsReader::Open(const JournalReader& reader, const TrialsFilter& filter) {
   auto facts = std::make_unique<Facts>(reader);
   LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, absl::InfiniteFuture()));
   facts->interrupted = standing.interrupted;
@@ -437,6 +459,7 @@ absl::StatusOr<TrialsReader> TrialsReader::Open(const JournalReader& reader) {
   LANISTA_ASSIGN_OR_RETURN(facts->attempts, reader.Attempts());
   for (const AttemptRecord& attempt : facts->attempts) facts->members[attempt.trial].push_back(attempt.model);
   facts->fronts = FrontsOf(facts->models, facts->goals);
+  facts->Apply(filter);
   facts->next_attempt = facts->attempts.begin();
   return TrialsReader(std::move(facts));
 }

@@ -70,12 +70,19 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 // }
 absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);
 
+// Which models a list has. `status`: those with it, in capitals; empty: all. `limit`: at most so many, the first ones;
+// 0: all.
+struct TrialsFilter {
+  std::string status = {};
+  int limit = 0;
+};
+
 // The same document model by model, because what all models reported may be more than memory should hold. Used by one
 // thread at a time.
 class TrialsReader {
  public:
-  // Reads all but the reports. `reader` outlives the result.
-  static absl::StatusOr<TrialsReader> Open(const JournalReader& reader);
+  // Reads all but the reports, which are read of the models that the filter keeps. `reader` outlives the result.
+  static absl::StatusOr<TrialsReader> Open(const JournalReader& reader, const TrialsFilter& filter = {});
   TrialsReader(TrialsReader&& other) noexcept;
   ~TrialsReader();
 

@@ -150,8 +150,11 @@ class SlurmTest(unittest.TestCase):
         return json.loads(run(LANISTA, *command, "--head", self.head_file.read_text().strip(), "--json"))
 
     def submit(self, models=24, epochs=3):
+        return self.submit_text(SEARCH.format(models=models, epochs=epochs))
+
+    def submit_text(self, text):
         search = self.folder / "search.textproto"
-        search.write_text(SEARCH.format(models=models, epochs=epochs))
+        search.write_text(text)
         return self.ask("submit", search)["id"]
 
     def nodes(self, state="JOINED"):
@@ -340,9 +343,27 @@ class SlurmTest(unittest.TestCase):
         run("scancel", "--me")
         wait_until("no job is left", lambda: not self.cluster.jobs(), 60)
 
+    def make_gpus(self):
+        """GPUs that are none, for programs that look for libraries in the test's folder."""
+        run("c++", "-shared", "-fPIC", "-o", self.folder / "libnvidia-ml.so.1", os.environ["FAKE_NVML_SOURCE"])
+
+    def test_a_search_on_the_gpus_of_jobs(self):
+        self.make_gpus()
+        # Jobs take the head's surroundings with them.
+        os.environ["LD_LIBRARY_PATH"] = str(self.folder)
+        self.addCleanup(os.environ.pop, "LD_LIBRARY_PATH")
+        self.serve(more="gpus: 1")
+        # No model is built: nothing can be computed on these.
+        experiment = self.submit_text('''
+            space { registered: "mnist_cnn" } strategy { random { dedup: false } } evaluator { constant { value: 0.5 } }
+            max_trial_number: 12''')
+        trials = self.finish(experiment, models=12)
+        self.assertEqual({attempt["device"] for model in trials for attempt in model["attempts"]}, {"cuda:0"})
+        self.assertLessEqual(self.most_jobs, 2)
+        self.end()
+
     def test_a_job_has_the_gpus_that_slurm_gave_it(self):
-        library = self.folder / "libnvidia-ml.so.1"
-        run("c++", "-shared", "-fPIC", "-o", library, os.environ["FAKE_NVML_SOURCE"])
+        self.make_gpus()
         seen = []
         for number in range(2):
             output = self.folder / f"devices{number}.json"

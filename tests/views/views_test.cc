@@ -566,6 +566,34 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
       << ToText(*document);
 }
 
+TEST_F(ViewsTest, AFilterKeepsModelsBeforeTheirReportsAreRead) {
+  for (int model = 5; model <= 250; ++model) Write(absl::StrCat("records { model { model: ", model, " } }"));
+  Write("records { outcome { model: 240 attempt: 0 outcome: FAILED } }");
+  const Json all = TrialsDocument(Read()).value()["models"];
+  const auto next = [](TrialsReader& trials) {
+    Json numbers = Json::array();
+    const std::vector<Json> entries = trials.Next().value();
+    for (const Json& entry : entries) numbers.push_back(entry["id"]);
+    return numbers;
+  };
+  const JournalReader reader = Read();
+  TrialsReader failed = TrialsReader::Open(reader, {"FAILED"}).value();
+  const std::vector<Json> entries = failed.Next().value();
+  ASSERT_EQ(entries.size(), 2u) << "all at once, however far from each other";
+  EXPECT_EQ(entries[0], all[1]) << "with its attempts, merged trials and reports";
+  EXPECT_EQ(entries[1], all[239]);
+  EXPECT_EQ(next(failed), Json::array());
+  TrialsReader succeeded = TrialsReader::Open(reader, {"SUCCEEDED", 1}).value();
+  EXPECT_EQ(next(succeeded), Json::array({1}));
+  EXPECT_EQ(next(succeeded), Json::array());
+  TrialsReader unfinished = TrialsReader::Open(reader, {"INTERRUPTED", 120}).value();
+  EXPECT_EQ(next(unfinished).at(0), 4);
+  EXPECT_EQ(next(unfinished).at(19), 123);
+  EXPECT_EQ(next(unfinished), Json::array());
+  TrialsReader first = TrialsReader::Open(reader, {"", 3}).value();
+  EXPECT_EQ(next(first), Json::array({1, 2, 3}));
+}
+
 TEST_F(ViewsTest, ListsExperimentsAndSaysWhichCannotBeRead) {
   const std::string broken = state_dir_->ExperimentFolder("broken").value();
   std::filesystem::create_directory(broken);
