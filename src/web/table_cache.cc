@@ -43,9 +43,21 @@ bool TableCache::IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) co
          now.looked - stamp->looked < options_.refresh_interval;
 }
 
-absl::StatusOr<std::unique_lock<std::timed_mutex>> TableCache::Lock(std::timed_mutex& mutex,
-                                                                    const std::string& what) const {
-  std::unique_lock<std::timed_mutex> lock(mutex, options_.patience);
+bool TableCache::Turn::try_lock_for(std::chrono::milliseconds patience) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!changed_.wait_for(lock, patience, [this] { return !taken_; })) return false;
+  taken_ = true;
+  return true;
+}
+
+void TableCache::Turn::unlock() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  taken_ = false;
+  changed_.notify_one();
+}
+
+absl::StatusOr<std::unique_lock<TableCache::Turn>> TableCache::Lock(Turn& turn, const std::string& what) const {
+  std::unique_lock<Turn> lock(turn, options_.patience);
   if (!lock.owns_lock()) return absl::UnavailableError(absl::StrCat(what, " is being read; try again"));
   return lock;
 }
@@ -58,7 +70,7 @@ std::shared_ptr<TableCache::Entry> TableCache::Find(const std::string& id) {
 }
 
 absl::StatusOr<TableCache::Text> TableCache::List(const StateDir& state_dir) {
-  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(list_mutex_, "the list of experiments"));
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(list_turn_, "the list of experiments"));
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir.List());
   // Without those that were deleted.
   std::map<std::string, Listed> listed;
@@ -88,7 +100,7 @@ absl::Status TableCache::RefreshListed(const StateDir& state_dir, const std::str
 
 absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) {
   const std::shared_ptr<Entry> entry = Find(place.id);
-  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->show_mutex, place.id));
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->show_turn, place.id));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
   LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
   if (IsFresh(entry->show_stamp, stamp)) return entry->show;
@@ -102,7 +114,7 @@ absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) 
 
 absl::StatusOr<TableCache::Text> TableCache::Columns(const ExperimentPlace& place) {
   const std::shared_ptr<Entry> entry = Find(place.id);
-  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->table_mutex, place.id));
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->table_turn, place.id));
   LANISTA_RETURN_IF_ERROR(Refresh(place, /*number=*/0, entry.get()));
   if (entry->columns == nullptr) {
     entry->columns = std::make_shared<const std::string>(JsonLine(ColumnsDocument(*entry->table)));
@@ -113,7 +125,7 @@ absl::StatusOr<TableCache::Text> TableCache::Columns(const ExperimentPlace& plac
 absl::Status TableCache::WithTable(const ExperimentPlace& place, int64_t number,
                                    const std::function<void(const ExperimentTable&)>& use) {
   const std::shared_ptr<Entry> entry = Find(place.id);
-  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->table_mutex, place.id));
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->table_turn, place.id));
   LANISTA_RETURN_IF_ERROR(Refresh(place, number, entry.get()));
   use(*entry->table);
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 #define LANISTA_SRC_WEB_TABLE_CACHE_H_
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -74,13 +75,25 @@ class TableCache {
     }
   };
 
+  // A mutex that a thread waits for only so long. ThreadSanitizer does not see how a std::timed_mutex is locked.
+  class Turn {
+   public:
+    bool try_lock_for(std::chrono::milliseconds patience);
+    void unlock();
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool taken_ = false;
+  };
+
   struct Entry {
-    std::timed_mutex show_mutex;
-    // Protected by show_mutex.
+    Turn show_turn;
+    // Protected by show_turn.
     std::optional<Stamp> show_stamp;
     Text show;
-    std::timed_mutex table_mutex;
-    // Protected by table_mutex.
+    Turn table_turn;
+    // Protected by table_turn.
     std::optional<Stamp> table_stamp;
     std::unique_ptr<ExperimentTable> table;
     // Of the table as it is; null: not made yet.
@@ -94,11 +107,11 @@ class TableCache {
   };
 
   static absl::StatusOr<Stamp> StampOf(const JournalReader& reader);
-  absl::StatusOr<std::unique_lock<std::timed_mutex>> Lock(std::timed_mutex& mutex, const std::string& what) const;
+  absl::StatusOr<std::unique_lock<Turn>> Lock(Turn& turn, const std::string& what) const;
   bool IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) const;
   std::shared_ptr<Entry> Find(const std::string& id);
   // The table is made again where it is not fresh, or the fact with this number is not in it. REQUIRES: the entry's
-  // table_mutex.
+  // table_turn.
   absl::Status Refresh(const ExperimentPlace& place, int64_t number, Entry* entry);
   absl::Status RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed) const;
   // Of the table of `id`; drops others where there is too much.
@@ -112,8 +125,8 @@ class TableCache {
 
   Experiments& experiments_;
   const Options options_;
-  std::timed_mutex list_mutex_;
-  // Protected by list_mutex_. By id.
+  Turn list_turn_;
+  // Protected by list_turn_. By id.
   std::map<std::string, Listed> listed_;
   std::mutex mutex_;
   // Protected by mutex_.

@@ -27,6 +27,7 @@ import unittest
 import urllib.parse
 
 from browser import Browser, find_browser
+from expected import number
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CONTROL, SHIFT, ENTER, ESCAPE, TAB, DOWN, RIGHT, END, SPACE = (
@@ -421,6 +422,19 @@ class PageTests(unittest.TestCase):
         self.browser.drag(places[0][0], places[0][1], places[1][0] + 60, places[1][1])
         self.browser.wait("return decodeURIComponent(location.hash).includes('axes=choice.depth,choice.width,metric.default')")
 
+    def test_an_axis_is_hidden_and_shown_again(self):
+        self.open("choices", axes="choice.width,choice.depth,metric.default")
+        titles = ("return [...document.querySelectorAll('.axes-bar .menu > button')].map((b) => b.textContent.trim())")
+        self.browser.click(".axes-bar .menu > button", next(t for t in self.browser.wait(titles) if t.endswith("depth")))
+        self.browser.click(".axes-bar button", "Hide")
+        self.browser.wait("return decodeURIComponent(location.hash).includes('axes=choice.width,metric.default')")
+        self.browser.wait("return document.querySelectorAll('g.axis').length === 2")
+        self.assertFalse([t for t in self.browser.run(titles) if t.endswith("depth")])
+        self.browser.click("button", "Axes")
+        self.browser.wait("const box = [...document.querySelectorAll('.menu-list label')].find((l) => "
+                "l.textContent.trim() === 'depth'); box?.querySelector('input').click(); return !!box")
+        self.browser.wait("return document.querySelectorAll('g.axis').length === 3")
+
     def test_csv_has_what_the_filter_keeps(self):
         self.open("models", f="width = 8", s="-metric.default", c="model,choice.width,metric.default")
         kept = int(self.count().split()[0])
@@ -537,6 +551,32 @@ class PageTests(unittest.TestCase):
         # The whole of it is no zoom that is kept.
         self.browser.click("button", "Fit")
         self.browser.wait("return !/[?&]z=/.test(location.hash)")
+
+    def test_the_numbers_of_a_graph_are_those_of_show_graph(self):
+        self.open_graphs("graph/1")
+        if self.state is None:
+            self.skipTest("the state folder is not known")
+        # The first candidate keeps the node, so that the model is the graph that the space was made of.
+        graph = json.loads(subprocess.run(
+            [self.program(), "show-graph", os.path.join(self.folder, "net.textproto"), "--json"], capture_output=True,
+            text=True, check=True).stdout)
+        model = self.lanista("trials", self.experiment)["models"][0]
+        self.assertEqual((model["params"], model["flops"]), (graph["parameters"], graph["flops"]))
+        self.browser.click("button", "Table")
+        rows = self.browser.wait("const t = [...document.querySelectorAll('main table')].find("
+                "(t) => t.caption?.textContent === 'Nodes'); "
+                "return t && [...t.rows].map((r) => [...r.cells].map((c) => c.textContent.trim()));")
+        columns = {title: [row[i] for row in rows[1:]] for i, title in enumerate(rows[0])}
+        nodes = {node["name"]: node for node in graph["nodes"]}
+        self.assertEqual(set(columns["Node"]), set(nodes))
+        for path, parameters, flops in zip(columns["Node"], columns["Parameters"], columns["FLOPs"]):
+            self.assertEqual((parameters, flops), (number(nodes[path]["parameters"]), number(nodes[path]["flops"])), path)
+        self.browser.run("[...document.querySelectorAll('g[data-id]')].find((g) => g.textContent.includes('hidden'))"
+                ".dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        node = self.browser.wait("const d = document.querySelector('[aria-label=Node] dl'); "
+                "return d && [...d.querySelectorAll('dt')].map((t) => [t.textContent, t.nextSibling.textContent])")
+        self.assertEqual(dict(node)["parameters"], number(nodes["hidden"]["parameters"]))
+        self.assertEqual(dict(node)["FLOPs"], number(nodes["hidden"]["flops"]))
 
     def test_two_graphs_are_compared(self):
         self.open_graphs("compare", sel="1,2")

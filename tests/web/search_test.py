@@ -234,6 +234,87 @@ class SearchTest(PageTest):
         self.wait_for_no_dialog()
         self.check_quiet()
 
+    def actions(self):
+        """The menu of actions: each one's name, and why it cannot be done; '': it can."""
+        self.browser.click("header button", "Actions")
+        shown = self.browser.wait(
+            "const all = [...document.querySelectorAll('.menu-list button')].filter((b) => b.offsetParent !== null); "
+            "return all.length > 0 && all.map((b) => [b.firstChild.textContent, "
+            "b.getAttribute('aria-disabled') === 'true' ? b.getAttribute('aria-description') : '']);")
+        self.browser.click("header button", "Actions")
+        return dict(shown)
+
+    def test_models_are_noted_and_an_experiment_is_copied_and_deleted_on_the_page(self):
+        self.serve()
+        self.submit_paced(models=8)
+        self.open_page()
+        self.follow()
+        self.wait_for_tile(" succeeded", 1)
+        running = self.actions()
+        self.assertEqual(running["Stop …"], "")
+        self.assertEqual(running["Resume …"], "it runs")
+        self.assertEqual(running["Delete …"], "it runs: stop it first")
+        self.wait_for_status("done")
+        ended = self.actions()
+        self.assertEqual(ended["Stop …"], "it does not run")
+        self.assertEqual(ended["Delete …"], "")
+
+        # A star and a note are there for whoever comes later, and in filters.
+        self.open("model/2")
+        self.browser.click("[aria-label=Note] button", "☆ star")
+        self.browser.wait("return document.querySelector('[aria-label=Note] button').textContent === '★ starred'")
+        self.browser.run("const f = document.querySelector('textarea[aria-label=Note]'); f.value = 'see <b>this</b>'; "
+                         "f.dispatchEvent(new Event('change'))")
+        notes = os.path.join(self.folder, "experiments", self.name, "notes.json")
+        self.browser.wait("return document.querySelector('textarea[aria-label=Note]').value === 'see <b>this</b>'")
+        self.browser.go(self.program.link)
+        self.browser.wait("return document.querySelector('main table a') !== null")
+        self.open("models", f="star and note ~ this", c="model,note")
+        self.browser.wait("return document.querySelectorAll('.grid-body [role=row]').length === 1")
+        self.assertEqual(self.browser.run("return document.querySelector('.grid-body [role=row]').innerText.split(/\\s+/)[0]"),
+                         "2")
+        with open(notes, encoding="utf-8") as file:
+            self.assertIn("see <b>this</b>", file.read())
+        self.check_quiet()
+
+        self.browser.click("button", "Actions")
+        self.browser.click("button", "Copy the configuration")
+        text = self.browser.wait("return document.querySelector('dialog[open] pre, dialog[open] .text')?.textContent")
+        self.assertIn('name: "paced"', text)
+        self.browser.click("dialog[open] button", "Close")
+        self.wait_for_no_dialog()
+
+        self.choose("Delete …", "Delete this experiment?", Type="another")
+        self.browser.click("dialog[open] button", "Delete")
+        self.browser.wait("return document.querySelector('dialog[open] [role=alert]').textContent === "
+                          "'This is not its name.'")
+        self.assertEqual(len(self.lanista("list")["experiments"]), 1)
+        self.browser.run("document.querySelector('dialog[open] input').value = 'paced'")
+        self.browser.click("dialog[open] button", "Delete")
+        self.wait_for_no_dialog()
+        self.browser.wait("return location.hash === '#/' && document.querySelector('main table a') === null")
+        self.assertEqual(self.lanista("list")["experiments"], [])
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "experiments", self.name)))
+        self.check_quiet()
+
+    def test_where_nobody_runs_experiments_actions_say_so(self):
+        self.serve()
+        self.submit_paced(models=3)
+        self.open_page()
+        self.follow()
+        self.wait_for_status("done")
+        self.check_quiet()
+        self.program.end()
+        self.program = Program("web", "--listen", "127.0.0.1:0", "--state-dir", self.folder)
+        self.browser.go(self.program.link)
+        self.follow()
+        actions = self.actions()
+        for name, command in (("Stop …", "lanista stop ID"), ("Resume …", "lanista resume ID"),
+                              ("Delete …", "lanista delete ID")):
+            self.assertIn(command, actions[name])
+        self.assertEqual(actions["Copy the configuration"], "")
+        self.check_quiet(LOST)
+
     def test_a_head_that_is_killed_under_the_page_is_found_again(self):
         self.serve()
         self.submit_paced(models=30)

@@ -904,6 +904,9 @@ class MadeByTrialsTest : public ServerTest {
   static constexpr char kGraph[] = "/api/v1/experiments/a-1/models/1/graph";
   static constexpr char kExport[] = "/api/v1/experiments/a-1/export";
 
+  // What still runs uses the members below.
+  ~MadeByTrialsTest() override { server_ = nullptr; }
+
   // The answer to a request for a graph that cannot be made.
   ClientResponse GraphFailsWith(const absl::Status& status) {
     model_maker_.on_graph_ = [status](const std::string&, int, const ModelMaker::Abandoned&) { return status; };
