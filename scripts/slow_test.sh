@@ -7,7 +7,7 @@
 #   optimised   all tests in an optimised build: what is promised bit for bit holds there, too
 #   benches     each benchmark with --quick: it runs to its end and prints its figures
 #   asan        AddressSanitizer over all tests that do not use LibTorch
-#   tsan        ThreadSanitizer over all tests that use neither CAF nor LibTorch (scripts/tsan.sh)
+#   tsan        ThreadSanitizer over all tests that use neither CAF nor gRPC nor LibTorch (scripts/tsan.sh)
 #   resume      searches of each engine and strategy that are killed nine times each, 54 times in all, and go on
 #   chaos       a head and four nodes, 500 models twice, and all that can break in between (tests/chaos)
 #   reports     a trial that reports a million numbers: all are recorded, and the head's memory does not grow

@@ -1,6 +1,6 @@
 #!/bin/sh
-# ThreadSanitizer over the code that uses neither CAF nor LibTorch (framing, trial processes' channels, loaders' queues,
-# the journal, the progress display), then over a planted race, which it must report.
+# ThreadSanitizer over the code that uses neither CAF nor gRPC nor LibTorch (framing, trial processes' channels, loaders'
+# queues, the journal, the page's server, the progress display), then over a planted race, which it must report.
 #
 #   scripts/tsan.sh [--planted-race]
 #
