@@ -112,7 +112,9 @@ class TruthTest(JournalTest):
         for self.name, engine in journals:
             with self.subTest(journal=self.name):
                 self.check_journal(engine)
-        self.check_experiments([name for name, _ in journals])
+        names = [name for name, _ in journals]
+        self.check_experiments(names)
+        self.check_compared(names)
 
     def test_a_page_whose_server_was_killed_says_so_and_is_right_again(self):
         self.browser = Browser(logs_requests=False)
@@ -206,13 +208,38 @@ class TruthTest(JournalTest):
                                  {NOTHING} if value is None else number(value)), row)
             self.assertEqual(row[5], expected.duration(one["seconds"]))
 
+    def check_compared(self, names):
+        """The best of several experiments in one chart."""
+        self.browser.run("location.hash = arguments[0]", "#/?compare=" + ",".join(names))
+        self.browser.wait("const text = document.querySelector('figure.chart figcaption')?.textContent ?? ''; "
+                          "return arguments[0].every((name) => text.includes(name + ': '))", names)
+        wanted = []
+        for name in names:
+            started = self.get_json(name + "/columns")["started"] / 1000
+            best = None
+            for _, order, time, _, best_value in expected.best_so_far(self.lanista("trials", name)):
+                if best_value is not None and best_value != best:
+                    best = best_value
+                    wanted.append((name, order, None if time is None else expected.moment(time).timestamp() - started, best))
+        rows = self.chart("Best so far")[1:]
+        self.assertEqual([(row[0], int(row[1])) for row in rows], [entry[:2] for entry in wanted])
+        for row, (_, _, seconds, best) in zip(rows, wanted):
+            if seconds is None:
+                self.assertEqual(row[2], NOTHING)
+            else:
+                self.assertAlmostEqual(float(row[2]), seconds, places=3)
+            self.assertEqual(float(row[3]), best)
+
     def check_models(self):
         labels = [choice["label"] for choice in self.columns["choices"]]
-        own = ["model", "status", "duration", "steps", "attempts", "params", "flops", "start", "end", "latest", "front", "violation",
-               "stopped_step", "reason", "message"]
-        titles = ["Model", "Status", "Duration", "Steps", "Attempts", "Parameters", "FLOPs", "Start", "End", "Latest", "Front", "Violation",
-                  "Stopped at step", "Reason", "Message"]
-        ids = own + ["metric." + m for m in self.columns["metrics"]] + ["choice." + label for label in labels]
+        own = {"model": "Model", "status": "Status", "duration": "Duration", "steps": "Steps", "attempts": "Attempts",
+               "params": "Parameters", "flops": "FLOPs", "start": "Start", "end": "End", "latest": "Latest",
+               "front": "Front", "violation": "Violation", "stopped_step": "Stopped at step", "reason": "Reason",
+               "message": "Message"}
+        # There is no column of costs that nobody knows.
+        own = {key: title for key, title in own.items()
+               if key not in ("params", "flops") or any(model[key] is not None for model in self.trials["models"])}
+        ids = [*own, *("metric." + m for m in self.columns["metrics"]), *("choice." + label for label in labels)]
         self.open("models", c=",".join(ids))
         models = {model["id"]: model for model in self.trials["models"]}
         seen = {}
@@ -230,7 +257,7 @@ class TruthTest(JournalTest):
                 self.assertEqual(len(seen), len(models))
         for model, row in seen.items():
             cells = expected.model_row(models[model], {"metrics": self.columns["metrics"], "choices": labels}, OFFSET)
-            wanted = [cells[title] for title in titles + ids[len(own):]]
+            wanted = [cells[title] for title in [*own.values(), *ids[len(own):]]]
             row = [cell.split(" ", 1)[1] if i == 1 else cell for i, cell in enumerate(row)]
             self.assert_cells(row, wanted, "model %d" % model)
 
