@@ -129,9 +129,9 @@ struct HeadSettings {
 class Experiment {
  public:
   // Called on a thread of the experiment's, one call at a time, in order, from Start until Wait returns; the event was
-  // recorded before. v1::ExperimentEvent has one of: `state`, `space`, `model` (an attempt starts, reports or ends),
-  // `outcome` (once for each model). It may take its time: the search goes on meanwhile. What it throws is logged, and
-  // otherwise ignored.
+  // recorded before. v1::ExperimentEvent has one of: `state`, `space`, `model` (an attempt starts, has built its
+  // model, reports or ends), `outcome` (once for each model). It may take its time: the search goes on meanwhile. What
+  // it throws is logged, and otherwise ignored.
   using EventCallback = std::function<void(const v1::ExperimentEvent& event)>;
 
   // A configuration that was built in C++; it is checked by Start. Relative paths in it start where the user stands.

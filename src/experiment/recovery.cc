@@ -191,7 +191,7 @@ class Recovery {
     // Both are sorted by model and attempt.
     auto report = reports.begin();
     for (const AttemptRecord& attempt : attempts) {
-      // The number of its last event; its start has the first one.
+      // The number of its last event but for that of the build, whose number is not recorded; its start has the first.
       int last_sequence = attempt.started.has_value() ? 1 : 0;
       ledger_.PlanOne(attempt.model, attempt.attempt, attempt.trial, attempt.members > 1, attempt.alone_because);
       v1::ModelEvent event = EventOf(attempt);

@@ -169,8 +169,8 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
     LANISTA_ASSIGN_OR_RETURN(const Json table, TrialsCsvDocument(reader, selection.limit, csv));
     return PrintCsv(table);
   }
-  LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
-  SelectTrials(selection.sort, selection.status, selection.limit, &document);
+  LANISTA_ASSIGN_OR_RETURN(const Json document,
+                           TrialsDocument(reader, {selection.status, selection.limit, selection.sort}));
   return Print(context, document, TrialsText);
 }
 

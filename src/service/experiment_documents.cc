@@ -139,12 +139,8 @@ absl::StatusOr<DocumentInParts> Experiments::ListTrialsInParts(const v1::ListTri
     options.for_terminal = request.for_terminal();
     return InOnePart(TrialsCsvDocument(*reader, request.limit(), options));
   }
-  if (!request.sort().empty() && request.sort() != "model") {
-    LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(*reader));
-    SelectTrials(request.sort(), status, request.limit(), &document);
-    return InOnePart(std::move(document));
-  }
-  LANISTA_ASSIGN_OR_RETURN(TrialsReader opened, TrialsReader::Open(*reader, {status, request.limit()}));
+  LANISTA_ASSIGN_OR_RETURN(TrialsReader opened,
+                           TrialsReader::Open(*reader, {request.status(), request.limit(), request.sort()}));
   const auto trials = std::make_shared<TrialsReader>(std::move(opened));
   // `trials` refers to `*reader`: the function keeps both.
   return DocumentInParts{trials->Beginning(), [reader, trials] { return trials->Next(); }};

@@ -152,7 +152,9 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
       {&s.start_attempt_,
        "UPDATE attempt SET started = ?3, node = ?4, device = ?5, device_proto = ?6, resumed_steps = ?7 "
        "WHERE model = ?1 AND attempt = ?2 AND started IS NULL"},
-      {&s.build_model_, "UPDATE model SET params = ?2, flops = ?3 WHERE model = ?1 AND params IS NULL"},
+      {&s.build_model_,
+       "UPDATE model SET params = ?3, flops = ?4 WHERE model = ?1 AND params IS NULL "
+       "AND EXISTS (SELECT 1 FROM attempt WHERE model = ?1 AND attempt = ?2)"},
       {&s.end_attempt_,
        "UPDATE attempt SET ended = ?3, outcome = ?4, reason = ?5, message = ?6, signal = ?7, exit_status = ?8, "
        "actual_sample = ?9, models_memory = ?10, lost_cause = ?11 WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
@@ -294,7 +296,7 @@ absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter:
       key.kind = "model_built";
       const v1::ModelBuilt& built = event.built();
       const auto flops = built.has_flops() ? std::make_optional(int64_t{built.flops()}) : std::nullopt;
-      LANISTA_RETURN_IF_ERROR(build_model_.Run(event.model(), int64_t{built.params()}, flops));
+      LANISTA_RETURN_IF_ERROR(build_model_.Run(event.model(), event.attempt(), int64_t{built.params()}, flops));
       break;
     }
     case v1::ModelEvent::kIntermediate:

@@ -263,29 +263,27 @@ absl::StatusOr<std::vector<ReportedStep>> StepsOf(const JournalReader& reader, s
 
 // Makes entries of `models` of `trials`.
 struct ModelEntries {
-  using Attempts = std::vector<AttemptRecord>::const_iterator;
   using Steps = std::vector<ReportedStep>::iterator;
 
-  // Of a model whose attempts and steps come next in these lists; moves behind them, and takes the metrics of the
-  // steps.
-  Json Make(const ModelRecord& model, Attempts& attempt, Attempts attempts_end, Steps& reported,
-            Steps reported_end) const {
+  // Of a model with these attempts and steps; takes the metrics of the steps.
+  Json Make(const ModelRecord& model, const std::vector<AttemptRecord>& attempts_of_it, Steps step,
+            Steps steps_end) const {
     Json attempts = Json::array();
     ShownAttempt shown;
-    for (; attempt != attempts_end && attempt->model == model.model; ++attempt) {
-      attempts.push_back(AttemptJson(*attempt, members.at(attempt->trial)));
-      shown.See(*attempt, model.outcome);
+    for (const AttemptRecord& attempt : attempts_of_it) {
+      attempts.push_back(AttemptJson(attempt, members.at(attempt.trial)));
+      shown.See(attempt, model.outcome);
     }
     Json steps = Json::array();
-    for (; reported != reported_end && reported->model == model.model; ++reported) {
-      if (!shown.Shows(reported->attempt, reported->step)) continue;
+    for (; step != steps_end; ++step) {
+      if (!shown.Shows(step->attempt, step->step)) continue;
       // Most of a document are these.
-      Json::object_t step;
-      step.reserve(3);
-      step.emplace_back("step", reported->step);
-      step.emplace_back("time", TimeJson(reported->time));
-      step.emplace_back("metrics", std::move(reported->metrics));
-      steps.push_back(std::move(step));
+      Json::object_t entry;
+      entry.reserve(3);
+      entry.emplace_back("step", step->step);
+      entry.emplace_back("time", TimeJson(step->time));
+      entry.emplace_back("metrics", std::move(step->metrics));
+      steps.push_back(std::move(entry));
     }
     const bool has_metrics = model.outcome.has_value() && !model.outcome->metrics().values().empty();
     const bool failed = model.outcome.has_value() && model.outcome->has_failure();
@@ -314,30 +312,46 @@ struct ModelEntries {
   const bool interrupted;
 };
 
-double NumberOr(const Json& value, double otherwise) {
-  return value.is_number() && !std::isnan(value.get<double>()) ? value.get<double>() : otherwise;
+// A model of a list, before its reports are read.
+struct ListedModel {
+  ModelRecord model;
+  std::vector<AttemptRecord> attempts;
+};
+
+// What decides whether a model comes before another one in the order "best"; the smaller goes first.
+std::tuple<int, int, double, double> BestFirstKey(const ListedModel& listed, const Goals& goals,
+                                                  const std::map<int, int>& fronts) {
+  const Goal& goal = goals.objectives()[0];
+  double value = kInfinity, violation = 0;
+  if (listed.model.outcome.has_value()) {
+    const auto& metrics = listed.model.outcome->metrics().values();
+    const auto metric = metrics.find(goal.metric);
+    if (metric != metrics.end() && !std::isnan(metric->second)) {
+      value = goal.objective == v1::ObjectiveConfig::MINIMIZE ? metric->second : -metric->second;
+    }
+    if (!metrics.empty()) violation = goals.Violation(listed.model.outcome->metrics());
+  }
+  const auto front = fronts.find(listed.model.model);
+  if (front != fronts.end()) return {0, front->second, 0, value};
+  if (violation > 0) return {2, 0, violation, value};
+  return {value < kInfinity ? 1 : 3, 0, 0, value};
 }
 
-// What decides whether a model comes before another one, in this order; the smaller goes first. `metric` is the first
-// objective's, and `sign` is 1 if it is to be large.
-std::tuple<int, double, double> BestFirstKey(const Json& model, const std::string& metric, double sign) {
-  const Json& metrics = model["metrics"]["final"];
-  const double value =
-      -sign * NumberOr(metrics.is_object() ? metrics.value(metric, Json()) : Json(), -sign * kInfinity);
-  if (!model["front"].is_null()) return {0, model["front"].get<double>(), value};
-  const double violation = NumberOr(model["violation"], 0);
-  if (violation > 0) return {2, violation, value};
-  return {value < kInfinity ? 1 : 3, 0, value};
+// The same in the order "duration".
+double LongestFirstKey(const ListedModel& listed) {
+  if (listed.attempts.empty()) return kInfinity;
+  const AttemptRecord& last = listed.attempts.back();
+  return last.started.has_value() && last.ended.has_value() ? -Seconds(*last.ended - *last.started) : kInfinity;
 }
 
 // Of equal ones the order stays.
 template <typename KeyOf>
-void SortByKey(std::vector<Json>* models, const KeyOf& key_of) {
-  using Key = decltype(key_of(Json()));
+void SortByKey(std::vector<ListedModel>* models, const KeyOf& key_of) {
+  using Key = decltype(key_of(ListedModel()));
   std::vector<std::pair<Key, size_t>> order;
   for (size_t i = 0; i < models->size(); ++i) order.emplace_back(key_of((*models)[i]), i);
   std::sort(order.begin(), order.end());
-  std::vector<Json> sorted;
+  std::vector<ListedModel> sorted;
   for (const auto& [key, i] : order) sorted.push_back(std::move((*models)[i]));
   *models = std::move(sorted);
 }
@@ -413,54 +427,61 @@ absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions
 struct TrialsReader::Facts {
   explicit Facts(const JournalReader& reader) : reader(reader), goals(reader.experiment().config()) {}
 
-  // Forgets the models that the filter does not keep, and their attempts.
-  void Apply(const TrialsFilter& filter);
+  // Sets `models`: those with the status (empty: all), by number.
+  void Select(std::vector<ModelRecord> all, std::vector<AttemptRecord> attempts, const std::string& status);
+  void Sort(const std::string& order);
 
   const JournalReader& reader;
   const Goals goals;
   bool interrupted = false;
-  // Both are sorted by model.
-  std::vector<ModelRecord> models;
-  std::vector<AttemptRecord> attempts;
   TrialMembers members;
   std::map<int, int> fronts;
-  // What Next has read so far.
-  size_t next_model = 0;
-  std::vector<AttemptRecord>::const_iterator next_attempt;
+  // What was asked for, in its order, and how many of them Next has returned.
+  std::vector<ListedModel> models;
+  size_t next = 0;
 };
 
-void TrialsReader::Facts::Apply(const TrialsFilter& filter) {
-  const size_t limit = filter.limit > 0 ? static_cast<size_t>(filter.limit) : models.size();
-  std::vector<ModelRecord> kept;
-  std::vector<AttemptRecord> kept_attempts;
+void TrialsReader::Facts::Select(std::vector<ModelRecord> all, std::vector<AttemptRecord> attempts,
+                                 const std::string& status) {
+  // Both are sorted by model.
   auto attempt = attempts.begin();
-  for (ModelRecord& model : models) {
-    if (kept.size() == limit) break;
-    const auto first = attempt;
+  for (ModelRecord& model : all) {
+    ListedModel listed;
     ShownAttempt shown;
-    for (; attempt != attempts.end() && attempt->model == model.model; ++attempt) shown.See(*attempt, model.outcome);
-    if (!filter.status.empty() && ModelStatus(model.outcome, shown.started(), interrupted) != filter.status) continue;
-    kept_attempts.insert(kept_attempts.end(), std::make_move_iterator(first), std::make_move_iterator(attempt));
-    kept.push_back(std::move(model));
+    for (; attempt != attempts.end() && attempt->model == model.model; ++attempt) {
+      shown.See(*attempt, model.outcome);
+      listed.attempts.push_back(std::move(*attempt));
+    }
+    if (!status.empty() && ModelStatus(model.outcome, shown.started(), interrupted) != status) continue;
+    listed.model = std::move(model);
+    models.push_back(std::move(listed));
   }
-  models = std::move(kept);
-  attempts = std::move(kept_attempts);
+}
+
+void TrialsReader::Facts::Sort(const std::string& order) {
+  if (order == "best") {
+    SortByKey(&models, [this](const ListedModel& listed) { return BestFirstKey(listed, goals, fronts); });
+  } else if (order == "duration") {
+    SortByKey(&models, LongestFirstKey);
+  }
 }
 
 TrialsReader::TrialsReader(std::unique_ptr<Facts> facts) : facts_(std::move(facts)) {}
 TrialsReader::TrialsReader(TrialsReader&& other) noexcept = default;
 TrialsReader::~TrialsReader() = default;
 
-absl::StatusOr<TrialsReader> TrialsReader::Open(const JournalReader& reader, const TrialsFilter& filter) {
+absl::StatusOr<TrialsReader> TrialsReader::Open(const JournalReader& reader, const TrialsQuery& query) {
   auto facts = std::make_unique<Facts>(reader);
   LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, absl::InfiniteFuture()));
   facts->interrupted = standing.interrupted;
-  LANISTA_ASSIGN_OR_RETURN(facts->models, reader.Models());
-  LANISTA_ASSIGN_OR_RETURN(facts->attempts, reader.Attempts());
-  for (const AttemptRecord& attempt : facts->attempts) facts->members[attempt.trial].push_back(attempt.model);
-  facts->fronts = FrontsOf(facts->models, facts->goals);
-  facts->Apply(filter);
-  facts->next_attempt = facts->attempts.begin();
+  LANISTA_ASSIGN_OR_RETURN(std::vector<ModelRecord> models, reader.Models());
+  LANISTA_ASSIGN_OR_RETURN(std::vector<AttemptRecord> attempts, reader.Attempts());
+  for (const AttemptRecord& attempt : attempts) facts->members[attempt.trial].push_back(attempt.model);
+  facts->fronts = FrontsOf(models, facts->goals);
+  facts->Select(std::move(models), std::move(attempts), absl::AsciiStrToUpper(query.status));
+  facts->Sort(query.sort);
+  const size_t limit = query.limit > 0 ? static_cast<size_t>(query.limit) : facts->models.size();
+  facts->models.resize(std::min(limit, facts->models.size()));
   return TrialsReader(std::move(facts));
 }
 
@@ -475,22 +496,25 @@ Json TrialsReader::Beginning() const {
 
 absl::StatusOr<std::vector<Json>> TrialsReader::Next() {
   std::vector<Json> entries;
-  const size_t end = std::min(facts_->next_model + kModelsAtATime, facts_->models.size());
-  if (facts_->next_model == end) return entries;
+  const size_t end = std::min(facts_->next + kModelsAtATime, facts_->models.size());
+  if (facts_->next == end) return entries;
   std::vector<int> numbers;
-  for (size_t i = facts_->next_model; i < end; ++i) numbers.push_back(facts_->models[i].model);
+  for (size_t i = facts_->next; i < end; ++i) numbers.push_back(facts_->models[i].model.model);
   LANISTA_ASSIGN_OR_RETURN(std::vector<ReportedStep> steps, StepsOf(facts_->reader, std::move(numbers)));
   const ModelEntries make{facts_->goals, facts_->fronts, facts_->members, facts_->interrupted};
-  auto step = steps.begin();
-  for (; facts_->next_model < end; ++facts_->next_model) {
-    entries.push_back(
-        make.Make(facts_->models[facts_->next_model], facts_->next_attempt, facts_->attempts.end(), step, steps.end()));
+  for (; facts_->next < end; ++facts_->next) {
+    const auto& [model, attempts] = facts_->models[facts_->next];
+    const auto first = std::lower_bound(steps.begin(), steps.end(), model.model,
+                                        [](const ReportedStep& step, int number) { return step.model < number; });
+    const auto last = std::find_if(first, steps.end(),
+                                   [&number = model.model](const ReportedStep& step) { return step.model != number; });
+    entries.push_back(make.Make(model, attempts, first, last));
   }
   return entries;
 }
 
-absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
-  LANISTA_ASSIGN_OR_RETURN(TrialsReader trials, TrialsReader::Open(reader));
+absl::StatusOr<Json> TrialsDocument(const JournalReader& reader, const TrialsQuery& query) {
+  LANISTA_ASSIGN_OR_RETURN(TrialsReader trials, TrialsReader::Open(reader, query));
   Json json = trials.Beginning();
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(std::vector<Json> entries, trials.Next());
@@ -513,10 +537,7 @@ absl::StatusOr<Json> TrialDocument(const JournalReader& reader, int model) {
     LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.Models());
     fronts = FrontsOf(models, goals);
   }
-  auto attempt = attempts.begin();
-  auto step = steps.begin();
-  return ModelEntries{goals, fronts, members, standing.interrupted}.Make(record, attempt, attempts.end(), step,
-                                                                         steps.end());
+  return ModelEntries{goals, fronts, members, standing.interrupted}.Make(record, attempts, steps.begin(), steps.end());
 }
 
 absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& options) {
@@ -548,25 +569,6 @@ void SortOldestFirst(std::vector<Json>* entries) {
   // Unreadable ones (created: null) come first.
   std::stable_sort(entries->begin(), entries->end(),
                    [](const Json& a, const Json& b) { return a["created"] < b["created"]; });
-}
-
-void SelectTrials(const std::string& sort, const std::string& status, int limit, Json* document) {
-  std::vector<Json> models;
-  for (Json& model : (*document)["models"]) {
-    if (status.empty() || model["status"] == absl::AsciiStrToUpper(status)) models.push_back(std::move(model));
-  }
-  if (sort == "best") {
-    const std::string metric = (*document)["objectives"][0]["metric"];
-    const double sign = (*document)["objective"] == "MINIMIZE" ? -1 : 1;
-    SortByKey(&models, [&](const Json& model) { return BestFirstKey(model, metric, sign); });
-  } else if (sort == "duration") {
-    SortByKey(&models, [](const Json& model) {
-      const Json& attempts = model["attempts"];
-      return -NumberOr(attempts.empty() ? Json() : attempts.back()["seconds"], -kInfinity);
-    });
-  }
-  if (limit > 0 && models.size() > static_cast<size_t>(limit)) models.resize(static_cast<size_t>(limit));
-  (*document)["models"] = std::move(models);
 }
 
 Json MetricsJson(const v1::Metrics& metrics) {

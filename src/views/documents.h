@@ -48,6 +48,19 @@ struct ViewOptions {
 // }
 absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader, const ViewOptions& options = {});
 
+// Which models a list of trials has, and in which order.
+struct TrialsQuery {
+  // Only models with this status, in any case; empty: all.
+  std::string status = {};
+  // At most so many, the first ones; 0: all.
+  int limit = 0;
+  // "model", or empty: by number. "duration": by the seconds of the last attempt, the longest first. "best": first
+  // those that have a front, by it and then by the first objective; then other models that keep the limits, by the
+  // first objective; then those that break them, the one that breaks them least first; then models that have no such
+  // metric.
+  std::string sort = {};
+};
+
 // `trials`: {
 //   "id", "objective", "objectives", "constraints": as in `show`,
 //   "models": [{
@@ -68,21 +81,14 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 //       took at most, "outcome", "failure"}]: null for what has not happened yet or is not known
 //   }]
 // }
-absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);
-
-// Which models a list has. `status`: those with it, in capitals; empty: all. `limit`: at most so many, the first ones;
-// 0: all.
-struct TrialsFilter {
-  std::string status = {};
-  int limit = 0;
-};
+absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader, const TrialsQuery& query = {});
 
 // The same document model by model, because what all models reported may be more than memory should hold. Used by one
 // thread at a time.
 class TrialsReader {
  public:
-  // Reads all but the reports, which are read of the models that the filter keeps. `reader` outlives the result.
-  static absl::StatusOr<TrialsReader> Open(const JournalReader& reader, const TrialsFilter& filter = {});
+  // Reads all but the reports, which Next reads of the models that were asked for. `reader` outlives the result.
+  static absl::StatusOr<TrialsReader> Open(const JournalReader& reader, const TrialsQuery& query = {});
   TrialsReader(TrialsReader&& other) noexcept;
   ~TrialsReader();
 
@@ -105,15 +111,6 @@ absl::StatusOr<nlohmann::ordered_json> TrialDocument(const JournalReader& reader
 // Of a space: {"name", "choices": [{"label", "kind", "candidates", "n_chosen", "active_if": [[{"label", "chosen"}]]}],
 // "space_size": as in `show`}, the beginning of the document of `validate`. Errors: those of Space::FromProto.
 absl::StatusOr<nlohmann::ordered_json> SpaceDocument(const std::string& name, v1::SpaceSpec spec);
-
-// Keeps those models of a TrialsDocument that have the status (in any case; empty: all), in the order of `sort`
-// ("model": by number; "duration": by the seconds of the last attempt, the longest first; "best": see below), and at
-// most `limit` (0: all).
-//
-// The best are first those that have a front, by it and then by the first objective; then other models that keep the
-// limits, by the first objective; then those that break them, the one that breaks them least first; then models that
-// have no such metric.
-void SelectTrials(const std::string& sort, const std::string& status, int limit, nlohmann::ordered_json* document);
 
 // `list`: {"experiments": [{"id", "name", "status", "reason", "waiting_for", "created", "seconds", "objectives",
 // "models": {...}, "best": [as in `show`, of the best model alone]}]}, oldest first. An experiment whose journal cannot

@@ -167,13 +167,11 @@ absl::StatusOr<std::string> TrialsCsv(const JournalReader& reader, const Json& d
 }
 
 absl::StatusOr<Json> TrialsCsvDocument(const JournalReader& reader, int limit, const TrialsCsvOptions& options) {
-  LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
-  const size_t all = document["models"].size();
-  SelectTrials("model", "SUCCEEDED", /*limit=*/0, &document);
-  const size_t left_out = all - document["models"].size();
-  SelectTrials("model", "", limit, &document);
+  LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
+  LANISTA_ASSIGN_OR_RETURN(const Json document, TrialsDocument(reader, {"SUCCEEDED", limit}));
   LANISTA_ASSIGN_OR_RETURN(const std::string csv, TrialsCsv(reader, document, options));
-  return Json{{"left_out", left_out}, {"lines", std::vector<std::string>(absl::StrSplit(csv, '\n'))}};
+  return Json{{"left_out", counts.total - counts.succeeded},
+              {"lines", std::vector<std::string>(absl::StrSplit(csv, '\n'))}};
 }
 
 }  // namespace lanista

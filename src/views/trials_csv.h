@@ -15,7 +15,7 @@ struct TrialsCsvOptions {
   bool for_terminal = false;
 };
 
-// A line for each model of `document` (a TrialsDocument of the same experiment, perhaps after SelectTrials) that
+// A line for each model of `document` (a TrialsDocument of the same experiment, perhaps of some of its models) that
 // succeeded, in its order. Columns: the choices in the order of the space, empty where they are not active; the final
 // metrics, `default` first and the others by name; and `default@1`, `default@2`, ...: `default` after each step. Cells
 // are quoted as in RFC 4180; lines end in LF. FAILED_PRECONDITION: the space is not known yet, or a choice and a metric

@@ -75,7 +75,8 @@ class TableCache {
     }
   };
 
-  // A mutex that a thread waits for only so long. ThreadSanitizer does not see how a std::timed_mutex is locked.
+  // A mutex that a thread waits for only so long, for std::unique_lock, which names its calls. ThreadSanitizer does not
+  // see how a std::timed_mutex is locked.
   class Turn {
    public:
     bool try_lock_for(std::chrono::milliseconds patience);

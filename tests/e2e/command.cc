@@ -154,10 +154,11 @@ nlohmann::json OnlyExperiment(const std::string& state) {
 std::map<int, std::string> ResultsOf(const nlohmann::json& trials) {
   std::map<int, std::string> results;
   for (const nlohmann::json& model : trials["models"]) {
-    EXPECT_TRUE(results
-                    .emplace(model["id"], absl::StrCat(model["status"].dump(), model["sample"].dump(),
-                                                       model["metrics"]["final"].dump()))
-                    .second);
+    EXPECT_TRUE(
+        results
+            .emplace(model["id"], absl::StrCat(model["status"].dump(), model["sample"].dump(), model["params"].dump(),
+                                               model["flops"].dump(), model["metrics"]["final"].dump()))
+            .second);
   }
   return results;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -166,6 +167,8 @@ class MergedTrialTest : public ::testing::Test {
     std::vector<std::map<std::string, double>> metrics;
     v1::ModelEnded end;
     int ends = 0;
+    // Parameters and FLOPs, each time that it was built.
+    std::vector<std::pair<int64_t, int64_t>> costs;
   };
 
   // What each model of the trial reports.
@@ -185,6 +188,8 @@ class MergedTrialTest : public ::testing::Test {
         report.metrics.emplace_back(metrics.values().begin(), metrics.values().end());
       };
       if (event.model().has_intermediate()) add(event.model().intermediate().metrics());
+      const v1::ModelBuilt& built = event.model().built();
+      if (event.model().has_built()) report.costs.emplace_back(built.params(), built.flops());
       if (!event.model().has_ended()) continue;
       report.end = event.model().ended();
       ++report.ends;
@@ -234,6 +239,8 @@ TEST_F(MergedTrialTest, AMergedModelReportsWhatItWouldAloneBitForBit) {
     EXPECT_NE(alone[2], alone[4]) << "each has seeds of its own";
     for (const auto& [model, report] : Run(models)) {
       EXPECT_EQ(report.metrics, alone[model]) << optimizer << ", model " << model;
+      ASSERT_EQ(report.costs.size(), 1u) << "what it costs is told once";
+      EXPECT_EQ(static_cast<double>(report.costs[0].first), report.metrics.back().at("params"));
     }
     // Another group, another order.
     for (const auto& [model, report] : Run({models[4], models[1], models[0]})) {

@@ -357,8 +357,7 @@ TEST_F(ViewsTest, ModelsThatSucceededAreATable) {
             "op,p,default,accuracy,default@1\n"
             "conv,0.25,0.75,0.75,0.5\n"
             "conv,0.5,0.9,,\n");
-  Json sorted = document;
-  SelectTrials("best", "", 1, &sorted);
+  const Json sorted = TrialsDocument(Read(), {"", 1, "best"}).value();
   EXPECT_EQ(TrialsCsv(Read(), sorted, {}).value(), "op,p,default\nconv,0.5,0.9\n");
 }
 
@@ -705,7 +704,7 @@ TEST_F(ViewsTest, AModelThatWasStoppedSaysWhereAndWhy) {
   EXPECT_EQ(model["status"], "STOPPED_EARLY");
   EXPECT_EQ(model["stopped"], Json::parse(R"({"step": 3, "because": "0.95, not among\nthe best 4 of 17"})"));
   EXPECT_THAT(TrialsText(document), HasSubstr("step 3: 0.95, not among the best 4 of 17\n"));
-  SelectTrials("best", "", 0, &document);
+  document = TrialsDocument(Read(), {"", 0, "best"}).value();
   EXPECT_EQ(document["models"][0]["id"], 3) << "models that ran to their end come first";
   EXPECT_EQ(document["models"][2]["id"], 4);
   EXPECT_EQ(ShowDocument(Read()).value()["models"]["stopped_early"], 1);
@@ -739,8 +738,7 @@ TEST_F(ViewsTest, TextOfListSaysWhatAnExperimentWaitsFor) {
 
 TEST_F(ViewsTest, TrialsCanBeSelectedAndSorted) {
   const auto ids = [&](const std::string& sort, const std::string& status, int limit) {
-    Json document = TrialsDocument(Read()).value();
-    SelectTrials(sort, status, limit, &document);
+    const Json document = TrialsDocument(Read(), {status, limit, sort}).value();
     std::vector<int> ids;
     for (const Json& model : document["models"]) ids.push_back(model["id"].get<int>());
     return ids;
@@ -813,10 +811,9 @@ Pareto front: no other model beats these
 
 TEST_F(GoalsViewsTest, TrialsSayWhichLimitsModelsBreak) {
   Json document = TrialsDocument(Read()).value();
-  const Json& models = document["models"];
-  const auto column = [&models](const char* key) {
+  const auto column = [&document](const char* key) {
     Json values = Json::array();
-    for (const Json& model : models) values.push_back(model[key]);
+    for (const Json& model : document["models"]) values.push_back(model[key]);
     return values;
   };
   EXPECT_EQ(column("violation"), Json::parse("[0.0, 0.0, 0.0, 0.75, 0.25, 0.0]"));
@@ -832,9 +829,9 @@ TEST_F(GoalsViewsTest, TrialsSayWhichLimitsModelsBreak) {
     5  SUCCEEDED        0.875     50     -         0  -       5  params 1250 (at most 1000)
     6  STOPPED_EARLY   0.9375    700     -         0  -       6
 )text");
-  SelectTrials("best", "", 0, &document);
+  document = TrialsDocument(Read(), {"", 0, "best"}).value();
   EXPECT_EQ(column("id"), Json::parse("[1, 3, 2, 6, 5, 4]"));
-  SelectTrials("model", "infeasible", 0, &document);
+  document = TrialsDocument(Read(), {"infeasible"}).value();
   EXPECT_EQ(column("id"), Json::parse("[4]"));
 }
 

@@ -163,8 +163,7 @@ TEST_F(ServerTest, DocumentsAreThoseOfTheCommandLine) {
   EXPECT_EQ(GetJson("/api/v1/experiments/latest"), printed(*ShowDocument(*reader)));
   EXPECT_EQ(GetJson("/api/v1/experiments/a/models/1"), printed((*TrialsDocument(*reader))["models"][0]));
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/trials"), printed(*TrialsDocument(*reader)));
-  nlohmann::ordered_json failed = *TrialsDocument(*reader);
-  SelectTrials("best", "failed", 2, &failed);
+  const nlohmann::ordered_json failed = *TrialsDocument(*reader, {"failed", 2, "best"});
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/trials?sort=best&status=failed&limit=2"), printed(failed));
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/columns")["status"], "DONE");
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/attempts")["model"], Json::array({1}));

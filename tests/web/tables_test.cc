@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -535,6 +536,27 @@ TEST_F(TableCacheTest, NobodyWaitsLongForAnExperimentThatIsBeingRead) {
   EXPECT_TRUE(show.ok()) << show;
   EXPECT_TRUE(other.ok()) << other;
   EXPECT_TRUE(cache.WithTable(Place("a-1"), 0, nothing).ok());
+}
+
+TEST_F(TableCacheTest, WhoWaitsGetsItsTurn) {
+  TableCache::Options options = AtOnce();
+  options.patience = std::chrono::hours(1);
+  TableCache cache(&experiments_, options);
+  Create("a-1");
+  std::atomic<int> turns{0};
+  std::vector<std::thread> waiting;
+  const absl::Status first = cache.WithTable(Place("a-1"), 0, [&](const ExperimentTable&) {
+    for (int i = 0; i < 3; ++i) {
+      waiting.emplace_back([&] {
+        const absl::Status status = cache.WithTable(Place("a-1"), 0, [&](const ExperimentTable&) { ++turns; });
+        EXPECT_TRUE(status.ok()) << status;
+      });
+    }
+    EXPECT_EQ(turns, 0);
+  });
+  EXPECT_TRUE(first.ok()) << first;
+  for (std::thread& thread : waiting) thread.join();
+  EXPECT_EQ(turns, 3);
 }
 
 TEST_F(TableCacheTest, WhoKnowsOfAFactDoesNotGetWhatWasBefore) {

@@ -196,20 +196,21 @@ export function defaultColumns(table) {
   ];
 }
 
-/** Columns of models that are numbers to measure them by. */
-const MEASURES = ['duration', 'params', 'flops'];
-
 /**
  * What models can be measured by: metrics, how long they took, and what they cost. A metric that only repeats a cost is
- * left out.
+ * left out, where it is no objective.
  * @param {Column[]} columns
- * @param {import('./decode.js').Objective[]} objectives
+ * @param {import('./decode.js').Table} table
  */
-export function measures(columns, objectives) {
-  const ofModels = columns.filter((c) => c.group === 'model' && MEASURES.includes(c.id));
-  const repeated = new Set(ofModels.map((c) => `metric.${c.id}`));
-  for (const {metric} of objectives) repeated.delete(`metric.${metric}`);
-  return columns.filter((c) => c.group === 'metric' && !repeated.has(c.id)).concat(ofModels);
+export function measures(columns, table) {
+  const ofModels = columns.filter((c) => ['duration', 'params', 'flops'].includes(c.id));
+  const objectives = new Set(table.objectives.map((o) => `metric.${o.metric}`));
+  const repeats = (/** @type {Column} */ metric) => {
+    const cost = ofModels.find((c) => `metric.${c.id}` === metric.id);
+    return cost !== undefined && !objectives.has(metric.id) &&
+        table.model.every((_, row) => metric.value(row) === null || metric.value(row) === cost.value(row));
+  };
+  return columns.filter((c) => c.group === 'metric' && !repeats(c)).concat(ofModels);
 }
 
 /**

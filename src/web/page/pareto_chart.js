@@ -85,11 +85,13 @@ export class ParetoChart {
     const {store} = this;
     const {columns} = store.selection();
     const {table} = this.current();
-    const numbers = measures(columns, table.objectives);
-    const of = (/** @type {string} */ metric) => findColumn(columns, `metric.${metric}`);
-    const first = of(table.objectives[0].metric) ?? numbers[0] ?? null;
-    const second = (table.objectives[1] ? of(table.objectives[1].metric) : null) ?? findColumn(columns, 'flops') ??
-        findColumn(columns, 'params') ?? findColumn(columns, 'duration');
+    const numbers = measures(columns, table);
+    const of = (/** @type {string} */ id) => numbers.find((c) => c.id === id) ?? null;
+    const objective = (/** @type {number} */ i) => of(`metric.${table.objectives[i]?.metric}`);
+    const first = objective(0) ?? numbers[0] ?? null;
+    // A metric that is no mere repetition is there for more models.
+    const second =
+        objective(1) ?? of('metric.flops') ?? of('flops') ?? of('metric.params') ?? of('params') ?? of('duration');
     const x = findColumn(columns, store.param('x')) ?? second;
     const y = findColumn(columns, store.param('y')) ?? first;
     const goal = (/** @type {import('./columns.js').Column|null} */ column) => {

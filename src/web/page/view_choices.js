@@ -3,7 +3,7 @@
 
 import {brushedRows, brushFilter, brushText, choiceDepths, makeAxis, OFF_SHARE, readBrushes, writeBrushes} from './axes.js';
 import {ChoiceImportance} from './choice_importance.js';
-import {findColumn} from './columns.js';
+import {findColumn, measures} from './columns.js';
 import {announce, button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
 import {counted, formatNumber, oneLine} from './format.js';
 import {menu} from './menu.js';
@@ -118,7 +118,8 @@ export class ChoicesView {
     if (key === this.toolsKey) return;
     this.toolsKey = key;
     const brushes = this.brushes();
-    const all = columns.filter((c) => c.group !== 'model' || ['duration', 'steps', 'params', 'flops'].includes(c.id));
+    const measured = new Set(measures(columns, this.current().table));
+    const all = columns.filter((c) => c.group === 'choice' || c.id === 'steps' || measured.has(c));
     const models = () => this.brushed.map((row) => this.current().table.model[row]);
     refill(
         this.tools,

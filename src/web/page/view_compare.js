@@ -2,12 +2,12 @@
 
 import {ApiError, experimentPath, isAbsent} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain} from './chart.js';
-import {chosenText, durationOf} from './columns.js';
+import {chosenText, measures} from './columns.js';
 import {differenceRows, diffGraphs, diffSamples} from './diff.js';
 import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge} from './dom.js';
 import {toCsv, toJson} from './exports.js';
 import {colorOf} from './filter_bar.js';
-import {counted, formatCount, formatDuration, formatNumber, oneLine} from './format.js';
+import {counted, formatCount, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
 import {keptOfOthers, SIDES} from './graph_state.js';
 import {allNodes, buildGraph} from './layout.js';
@@ -107,8 +107,9 @@ export class CompareView {
     const sample = diffSamples(table, rows, chosenText).filter((line) => line.differs || !onlyDifferences);
     const cell = (/** @type {string|null} */ value, /** @type {boolean} */ differs) =>
         el('td', {class: `${differs ? 'differs' : ''}${value === null ? ' none' : ''}`}, value ?? 'not chosen');
-    const costs = /** @type {[string, (number|null)[]][]} */ ([['parameters', table.params], ['FLOPs', table.flops]])
-                      .filter(([, values]) => rows.some((row) => values[row] !== null));
+    const measured = measures(this.store.selection().columns, table);
+    const measure = (/** @type {import('./columns.js').Column} */ column, /** @type {number} */ row) =>
+        column.type === 'duration' ? column.text(row) : formatNumber(column.value(row), 6);
     const plain = (/** @type {string} */ name, /** @type {(row: number) => string|Node} */ text) =>
         el('tr', {}, el('th', {scope: 'row'}, name), ...rows.map((row) => el('td', {}, text(row))));
     const differing = diffSamples(table, rows, chosenText).filter((line) => line.differs).length;
@@ -122,9 +123,7 @@ export class CompareView {
                                                 header: ['what', ...models.map((model) => `model ${model}`)],
                                                 rows: [
                                                   ['status', ...rows.map((row) => table.state[row])],
-                                                  ...[...table.metrics, ...costs].map(
-                                                      ([name, values]) => [name, ...rows.map((row) => values[row])]),
-                                                  ['duration', ...rows.map((row) => durationOf(table, row))],
+                                                  ...measured.map((c) => [c.title, ...rows.map((row) => c.raw(row))]),
                                                   ...sample.map((line) => [line.label, ...line.values])
                                                 ]
                                               })))),
@@ -140,9 +139,7 @@ export class CompareView {
                           button('×', () => this.store.toggle(model), {'aria-label': `Leave out model ${model}`})));
                  }))),
               el('tbody', {}, plain('status', (row) => statusBadge(table.state[row])),
-                 ...[...table.metrics, ...costs].map(
-                     ([name, values]) => plain(oneLine(name, 60), (row) => formatNumber(values[row], 6))),
-                 plain('duration', (row) => formatDuration(durationOf(table, row))),
+                 ...measured.map((c) => plain(oneLine(c.title, 60), (row) => measure(c, row))),
                  ...sample.map(
                      (line) => el(
                          'tr', {class: line.differs ? '' : 'same'}, el('th', {scope: 'row'}, oneLine(line.label, 80)),

@@ -86,7 +86,7 @@ export class ModelsView {
   /** @param {Set<string>} changes */
   update(changes) {
     const {rows, columns, sort, shown} = this.store.selection();
-    const key = JSON.stringify([shown, sort.map((k) => [k.column.id, k.descending]), this.table().choices.length]);
+    const key = JSON.stringify([shown, sort.map((k) => [k.column.id, k.descending]), columns.map((c) => c.id)]);
     if (key !== this.key || changes.has('all')) {
       this.key = key;
       this.fillColumns();

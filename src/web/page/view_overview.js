@@ -2,7 +2,7 @@
 // pareto_chart.js.
 
 import {Chart, d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './chart.js';
-import {durationOf, measures} from './columns.js';
+import {durationOf, findColumn, measures} from './columns.js';
 import {button, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
 import {DrawnDots} from './drawn_dots.js';
 import {settle} from './events.js';
@@ -209,8 +209,10 @@ export class OverviewView {
   drawTools() {
     const {store} = this;
     const {columns} = store.selection();
-    const named = measures(columns, this.table().objectives)
-                      .map((c) => /** @type {[string, string]} */ ([c.id, oneLine(c.title, 30)]));
+    // What an address names is offered, too.
+    const shown = [store.param('x'), store.param('y')].map((name) => findColumn(columns, name));
+    const named = [...new Set([...measures(columns, this.table()), ...shown.filter((c) => c !== null)])].map(
+        (c) => /** @type {[string, string]} */ ([c.id, oneLine(c.title, 30)]));
     const key = JSON.stringify([named, store.route.params]);
     if (this.toolsKey === key) return;
     this.toolsKey = key;
