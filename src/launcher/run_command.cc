@@ -41,12 +41,14 @@ namespace {
 
 // What Ctrl-C does: the first signal stops the experiment; the second ends the process, and so does any signal before
 // the experiment has started or after it has ended. Where nodes are being ended that were started for it, the first
-// signal says so only. Says which of these happened. Thread-safe.
+// signal says so only; where the page stays, the next one ends that and nothing else. Says which of these happened.
+// Thread-safe.
 class Interrupt {
  public:
   // `quiet`: no display will show that the experiment is stopping (--json). `brings_nodes`: what was started for the
-  // experiment elsewhere (Slurm jobs) has to be ended with the head.
-  Interrupt(bool quiet, bool brings_nodes) : quiet_(quiet), brings_nodes_(brings_nodes) {}
+  // experiment elsewhere (Slurm jobs) has to be ended with the head. `page_stays`: WaitForSignal is called at the end.
+  Interrupt(bool quiet, bool brings_nodes, bool page_stays)
+      : quiet_(quiet), brings_nodes_(brings_nodes), page_stays_(page_stays) {}
 
   // The head was started. It outlives the call of Ended.
   void HeadStarted(LocalHead& head) {
@@ -80,11 +82,10 @@ class Interrupt {
     head_->Stop(experiment, reason);
   }
 
-  // Blocks until the next signal. Called after the end of the experiment.
+  // Blocks until the user no longer wants the page: until a signal that comes after the end of the experiment.
   void WaitForSignal() {
     std::unique_lock<std::mutex> lock(mutex_);
-    waits_ = true;
-    signaled_.wait(lock, [this] { return !waits_; });
+    signaled_.wait(lock, [this] { return left_page_; });
   }
 
   // True once the user has stopped the experiment.
@@ -95,11 +96,6 @@ class Interrupt {
 
   void OnSignal(int count) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (waits_) {
-      waits_ = false;
-      signaled_.notify_all();
-      return;
-    }
     if (count == 1 && head_ != nullptr && !experiment_.empty()) {
       stopped_ = true;
       if (quiet_) PrintNote("stopping the experiment; a second Ctrl-C ends it at once");
@@ -109,6 +105,10 @@ class Interrupt {
     if (ends_nodes_ && !std::exchange(said_, true)) {
       return PrintNote(
           "the nodes that were started for it (Slurm jobs, machines) are being ended; another Ctrl-C leaves them");
+    }
+    if (page_stays_ && head_ == nullptr && !experiment_.empty() && !std::exchange(left_page_, true)) {
+      signaled_.notify_all();
+      return;
     }
     const bool leaves_nodes = brings_nodes_ && (head_ != nullptr || ends_nodes_);
     const char* const nodes = leaves_nodes ? "; look for nodes that were started for it (`squeue --me`)" : "";
@@ -128,6 +128,7 @@ class Interrupt {
   mutable std::mutex mutex_;
   const bool quiet_;
   const bool brings_nodes_;
+  const bool page_stays_;
   // Protected by mutex_, as is what follows.
   LocalHead* head_ = nullptr;
   std::string experiment_;
@@ -135,8 +136,8 @@ class Interrupt {
   // Its nodes are being ended; and the user knows.
   bool ends_nodes_ = false;
   bool said_ = false;
-  // Whether WaitForSignal is running.
-  bool waits_ = false;
+  // A signal came that ends WaitForSignal.
+  bool left_page_ = false;
   std::condition_variable signaled_;
 };
 
@@ -190,7 +191,7 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);  // The search goes on where nobody reads its progress any more.
   // The page may use it until the end of `run`.
-  Interrupt interrupt(line.json, SeeksNodes(config.training_service()));
+  Interrupt interrupt(line.json, SeeksNodes(config.training_service()), !line.web.empty() && line.web_stay);
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run, LocalRun::Open(context, state_dir, config));
   if (!run->node_address().empty()) PrintNote(absl::StrCat("nodes join at ", run->node_address()));
   const auto end_run = [&] {

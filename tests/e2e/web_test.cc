@@ -128,6 +128,13 @@ TEST_F(WebTest, ASearchIsFollowedToItsEndAndItsPageStays) {
   EXPECT_EQ(End(*run), 0);
 }
 
+TEST_F(WebTest, CtrlCBehindTheResultsOnlyLeavesThePage) {
+  const auto run = Start({"run", config_, "--web", "0", "--web-stay"});
+  // The head is still being ended.
+  ASSERT_TRUE(run->WaitForLine("results: "));
+  EXPECT_EQ(End(*run), 0);
+}
+
 TEST_F(WebTest, ASearchIsStoppedOnItsPage) {
   const auto run = Start({"run", config_, "--set", "max_trial_number=1000000", "--web", "127.0.0.1:0"});
   ASSERT_TRUE(run->WaitForLine("page: "));

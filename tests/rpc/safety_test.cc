@@ -387,7 +387,7 @@ TEST_F(SafetyTest, AHeadThatLacksDescriptorsServesAgainWhenItHasThem) {
   setrlimit(RLIMIT_NOFILE, &limit);
   const ChildProcess flood([port = server_->address().port](int pipe) {
     for (int i = 0; i < 250; ++i) ConnectTo(port);
-    static_cast<void>(write(pipe, "x", 1));
+    [[maybe_unused]] const ssize_t written = write(pipe, "x", 1);
     pause();
   });
   ASSERT_TRUE(flood.WaitForByte());
