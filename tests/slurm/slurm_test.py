@@ -347,19 +347,23 @@ class SlurmTest(unittest.TestCase):
         """GPUs that are none, for programs that look for libraries in the test's folder."""
         run("c++", "-shared", "-fPIC", "-o", self.folder / "libnvidia-ml.so.1", os.environ["FAKE_NVML_SOURCE"])
 
-    def test_a_search_on_the_gpus_of_jobs(self):
+    def test_models_go_to_the_gpus_of_jobs(self):
         self.make_gpus()
         # Jobs take the head's surroundings with them.
         os.environ["LD_LIBRARY_PATH"] = str(self.folder)
         self.addCleanup(os.environ.pop, "LD_LIBRARY_PATH")
         self.serve(more="gpus: 1")
-        # No model is built: nothing can be computed on these.
-        experiment = self.submit_text('''
-            space { registered: "mnist_cnn" } strategy { random { dedup: false } } evaluator { constant { value: 0.5 } }
-            max_trial_number: 12''')
-        trials = self.finish(experiment, models=12)
-        self.assertEqual({attempt["device"] for model in trials for attempt in model["attempts"]}, {"cuda:0"})
-        self.assertLessEqual(self.most_jobs, 2)
+        # Nothing can be computed there, so that each model fails; where it was sent is what counts.
+        experiment = self.submit_text("""
+            space { choices { choice { label: "a" candidate: [ { i: 1 }, { i: 2 } ] } } }
+            strategy { random { dedup: false } } evaluator { constant { value: 0.5 } } max_trial_number: 12""")
+        wait_until("it is over", lambda: self.ask("show", experiment)["status"] in ("DONE", "FAILED"))
+        attempts = [attempt for model in self.ask("trials", experiment)["models"] for attempt in model["attempts"]]
+        self.assertGreaterEqual(len(attempts), 12)
+        self.assertEqual({attempt["device"] for attempt in attempts}, {"cuda:0"})
+        for attempt in attempts:
+            self.assertRegex(attempt["node"], "^lanista-")
+        self.assertIn(self.submitted(), (1, 2))
         self.end()
 
     def test_a_job_has_the_gpus_that_slurm_gave_it(self):
