@@ -168,13 +168,18 @@ TEST(FaultTest, WhatCannotSucceedIsFoundBeforeAnythingStarts) {
   EXPECT_THAT(missing.err, HasSubstr("no.csv"));
 }
 
+// Runs a search on one slot, whose first model has no fault, and waits.
+std::vector<std::string> WaitingSearch(const std::string& state) {
+  return {"run",         WriteFile("waiting.textproto", kWaitingSearch),
+          "--state-dir", state,
+          "--set",       "training_service.local.cpu_slots=1",
+          "--set",       "space.registered=faulty",
+          "--set",       "strategy={ grid_search {} }"};
+}
+
 TEST(FaultTest, AModelWhoseProcessIsKilledAgainAndAgainFailsAndTheSearchGoesOn) {
   const std::string state = FreshFolder();
-  const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
-  // The grid's first model has no fault.
-  BackgroundCommand run(kFaultyProgram,
-                        {"run", config, "--state-dir", state, "--set", "training_service.local.cpu_slots=1", "--set",
-                         "space.registered=faulty", "--set", "strategy={ grid_search {} }"});
+  BackgroundCommand run(kFaultyProgram, WaitingSearch(state));
   ASSERT_TRUE(run.WaitForLine("models in the space"));
   // A process that was idle, or just starting, is replaced without anybody being told: then it is the next one's turn.
   for (const char* const line : {"model 1 failed", "model 2 failed"}) {
@@ -301,11 +306,7 @@ TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {
 
 TEST(FaultTest, CtrlCStopsCleanly) {
   const std::string state = FreshFolder();
-  const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
-  // The grid's first model has no fault, and waits.
-  BackgroundCommand run(kFaultyProgram,
-                        {"run", config, "--state-dir", state, "--set", "training_service.local.cpu_slots=1", "--set",
-                         "space.registered=faulty", "--set", "strategy={ grid_search {} }"});
+  BackgroundCommand run(kFaultyProgram, WaitingSearch(state));
   ASSERT_TRUE(run.WaitForLine("models in the space"));
   const std::vector<pid_t> children = run.Children();
   kill(run.pid(), SIGINT);
