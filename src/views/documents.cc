@@ -339,9 +339,8 @@ std::tuple<int, int, double, double> BestFirstKey(const ListedModel& listed, con
 
 // The same in the order "duration".
 double LongestFirstKey(const ListedModel& listed) {
-  if (listed.attempts.empty()) return kInfinity;
-  const AttemptRecord& last = listed.attempts.back();
-  return last.started.has_value() && last.ended.has_value() ? -Seconds(*last.ended - *last.started) : kInfinity;
+  const Json seconds = listed.attempts.empty() ? Json() : SecondsJson(listed.attempts.back());
+  return seconds.is_null() ? kInfinity : -seconds.get<double>();
 }
 
 // Of equal ones the order stays.
