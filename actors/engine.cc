@@ -91,6 +91,7 @@ void EngineState::AwaitNodes() {
     }
     SetPaths(on_node.num_models, &spec);
     *trial.mutable_device() = std::move(on_node.device);
+    trial.set_assignment(std::move(on_node.assignment));
     *trial.mutable_recorded() = {on_node.recorded.begin(), on_node.recorded.end()};
     *trial.mutable_stopped() = {on_node.stopped.begin(), on_node.stopped.end()};
   }

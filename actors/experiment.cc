@@ -242,7 +242,7 @@ void ExperimentState::OnModelEvent(v1::ModelEvent event) {
   std::optional<v1::EventsRecorded> end;
   if (event.has_ended()) end = AcknowledgementOf(event);
   const int decided = decision.outcome.has_value() ? event.model() : 0;
-  if (decided != 0) *AddRecord(batch).mutable_outcome() = *decision.outcome;
+  if (decided != 0) options_.ledger->Describe(*decision.outcome, &AddRecord(batch));
   Record(
       std::move(batch),
       [this, event = std::move(event), is_step, ends, outcome = std::move(decision.outcome), acknowledgement,
@@ -278,10 +278,7 @@ void ExperimentState::Acknowledge(int model) {
   if (waiting.empty()) unacknowledged_.erase(found);
 }
 
-void ExperimentState::SayWeightsBar() {
-  const std::optional<KeptWeights>& kept = options_.ledger->kept_weights();
-  options_.weights_bars->Set(options_.id, kept.has_value() ? kept->Bar() : std::nullopt);
-}
+void ExperimentState::SayWeightsBar() { options_.weights_bars->Set(options_.id, options_.ledger->weights_bar()); }
 
 void ExperimentState::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number) {
   options_.telemetry->models_ended[outcome.outcome()].Add();
@@ -327,7 +324,7 @@ void ExperimentState::Stop(v1::ExperimentState::State final_state, std::string r
   while (!unacknowledged_.empty()) Acknowledge(unacknowledged_.begin()->first);
   std::vector<int> models;
   for (const v1::ModelOutcome& outcome : outcomes) {
-    *AddRecord(batch).mutable_outcome() = outcome;
+    options_.ledger->Describe(outcome, &AddRecord(batch));
     models.push_back(outcome.model());
   }
   Record(

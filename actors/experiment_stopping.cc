@@ -29,7 +29,7 @@ void ExperimentState::OnVerdict(const v1::StepReport& report, const v1::StopVerd
   RunAgain(judgement.decision);
   std::optional<v1::ModelOutcome> outcome = std::move(judgement.decision.outcome);
   const int decided = outcome.has_value() ? report.model() : 0;
-  if (decided != 0) *AddRecord(batch).mutable_outcome() = *outcome;
+  if (decided != 0) options_.ledger->Describe(*outcome, &AddRecord(batch));
   Record(
       std::move(batch),
       [this, model = report.model(), trial = judgement.stop_in_trial,

@@ -79,7 +79,10 @@ absl::Status RemoteNode::OnEvent(Assignment& assignment, v1::ModelEvent event) {
     v1::Failure* const failure = event.ended().has_failure() ? event.mutable_ended()->mutable_failure() : nullptr;
     if (failure != nullptr) failure->set_message(BoundedMessage(failure->message()));
   }
-  if (event.has_started()) *event.mutable_started()->mutable_device() = DeviceOf(assignment).device;
+  if (event.has_started()) {
+    *event.mutable_started()->mutable_device() = DeviceOf(assignment).device;
+    event.mutable_started()->set_assignment(assignment.id);
+  }
   const absl::Duration offset = clock_.Get();
   if (offset != absl::ZeroDuration()) *event.mutable_time() = ToTimestamp(ToTime(event.time()) + offset);
   assignments_.AddUnrecorded(assignment, event, EventWindow::Clock::now());

@@ -15,12 +15,16 @@ v1::ReturningTrial ToProto(const ReturningTrials::Trial& trial) {
   *proto.mutable_device() = trial.device;
   *proto.mutable_recorded() = {trial.recorded.begin(), trial.recorded.end()};
   *proto.mutable_stopped() = {trial.queued.stopped.begin(), trial.queued.stopped.end()};
+  proto.set_assignment(trial.assignment);
   return proto;
 }
 
 }  // namespace
 
 std::string WhyNotToKeep(const v1::ReturningTrial& wanted, const v1::HeldTrial& held) {
+  if (!wanted.assignment().empty() && held.assignment() != wanted.assignment()) {
+    return "what began there was another assignment";
+  }
   for (int i = 0; i < wanted.spec().models_size(); ++i) {
     const v1::TrialModel& model = wanted.spec().models(i);
     const auto attempt =
@@ -45,7 +49,11 @@ void ReturningTrials::GiveUp(const std::string& experiment) {
 ReturningTrials::Lost ReturningTrials::Add(const v1::ReturningTrials& trials, const TrialOwnerActor& owner) {
   expected_.erase(trials.experiment());
   for (const v1::ReturningTrial& proto : trials.trials()) {
-    Trial trial{{proto.spec(), owner}, proto.device(), {proto.recorded().begin(), proto.recorded().end()}, {}};
+    Trial trial{{proto.spec(), owner},
+                proto.device(),
+                {proto.recorded().begin(), proto.recorded().end()},
+                proto.assignment(),
+                {}};
     trial.queued.stopped = {proto.stopped().begin(), proto.stopped().end()};
     size_ += trials_[trials.experiment()].emplace(proto.spec().trial(), std::move(trial)).second;
   }

@@ -38,6 +38,7 @@ class ReturningTrials {
     v1::Device device;
     // v1::ReturningTrial's.
     std::vector<int> recorded;
+    std::string assignment;
     // Null: it waits for its node.
     WorkerActor worker;
   };

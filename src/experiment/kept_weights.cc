@@ -7,24 +7,31 @@ namespace lanista {
 
 void KeptWeights::Plan(int model, int attempt, std::string folder) { planned_[model][attempt] = std::move(folder); }
 
-std::vector<std::string> KeptWeights::End(const v1::ModelOutcome& outcome) {
-  std::vector<std::string> needless;
+KeptWeights::Ending KeptWeights::End(const v1::ModelOutcome& outcome) {
+  Ending ending;
   std::optional<std::vector<double>> values = goals_.BestValues(outcome);
   for (auto& [attempt, folder] : planned_[outcome.model()]) {
     if (values.has_value() && attempt == outcome.attempt()) {
       ranking_.push_back({outcome.model(), *std::move(values)});
       kept_[outcome.model()] = std::move(folder);
     } else {
-      needless.push_back(std::move(folder));
+      ending.needless.push_back(std::move(folder));
     }
   }
   planned_.erase(outcome.model());
+  int dropped = 0;
   if (ranking_.size() > best_) {
     SortBestFirst(ranking_);
-    needless.push_back(std::move(kept_.extract(ranking_.back().model).mapped()));
+    dropped = ranking_.back().model;
+    ending.needless.push_back(std::move(kept_.extract(dropped).mapped()));
     ranking_.pop_back();
   }
-  return needless;
+  if (const auto found = kept_.find(outcome.model()); found != kept_.end()) {
+    ending.kept.emplace();
+    ending.kept->set_folder(found->second);
+    ending.kept->set_instead_of(dropped);
+  }
+  return ending;
 }
 
 std::optional<v1::WeightsBar> KeptWeights::Bar() const {

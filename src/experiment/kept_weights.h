@@ -21,14 +21,21 @@ class KeptWeights {
   // `best`: of how many models weights are kept.
   KeptWeights(int best, Goals goals) : best_(static_cast<size_t>(best)), goals_(std::move(goals)) {}
 
+  // What becomes of weights because of an outcome.
+  struct Ending {
+    // Where the model's weights are kept, if they are.
+    std::optional<v1::WeightsKept> kept;
+    // The folders whose weights are not needed any more, whether they exist or not.
+    std::vector<std::string> needless;
+  };
+
   // An attempt will leave its model's weights in `folder`, if it succeeds.
   void Plan(int model, int attempt, std::string folder);
 
-  // Returns the folders whose weights are not needed any more, whether they exist or not: those of attempts that did
-  // not decide, of a model that did not succeed or breaks a limit, and of the model (this one or another) that is now
-  // the last in the order of SortBestFirst. With several objectives, only models whose weights are kept are in that
-  // order.
-  std::vector<std::string> End(const v1::ModelOutcome& outcome);
+  // Needless are the weights of attempts that did not decide, of a model that did not succeed or breaks a limit, and of
+  // the model (this one or another) that is now the last in the order of SortBestFirst. With several objectives, only
+  // models whose weights are kept are in that order.
+  Ending End(const v1::ModelOutcome& outcome);
 
   // What a model has to reach so that its weights are kept, by the outcomes so far: it only rises. A model that equals
   // it is kept only if it is the earlier one. Absent: there is still room; or there are several objectives, where what

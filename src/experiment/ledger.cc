@@ -104,7 +104,7 @@ void Ledger::PlanOne(int model, int attempt, int trial, bool merged, const std::
   open.alone_because = alone_because;
   in_flight_.Plan(model, trial);
   if (!kept_weights_.has_value()) return;
-  kept_weights_->Plan(model, attempt, absl::StrCat(folder_, "/", TrialOutputFolder(trial, model, merged)));
+  kept_weights_->Plan(model, attempt, TrialOutputFolder(trial, model, merged));
 }
 
 bool Ledger::Note(const v1::ModelEvent& event) {
@@ -232,6 +232,15 @@ bool Ledger::LostWithNodes(const Open& open) {
 
 v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   open.decided = true;
+  v1::ModelOutcome outcome = OutcomeOf(open, ended);
+  if (kept_weights_.has_value() && outcome.outcome() != v1::ModelEnded::CANCELED) {
+    open.weights = kept_weights_->End(outcome);
+    open.weights_bar = kept_weights_->Bar();
+  }
+  return outcome;
+}
+
+v1::ModelOutcome Ledger::OutcomeOf(const Open& open, const v1::ModelEnded& ended) const {
   v1::ModelOutcome outcome;
   outcome.set_model(open.model.model());
   *outcome.mutable_sample() = ended.has_actual_sample() ? ended.actual_sample() : open.model.sample();
@@ -286,6 +295,12 @@ std::vector<v1::ModelOutcome> Ledger::Cancel() {
   return outcomes;
 }
 
+void Ledger::Describe(const v1::ModelOutcome& outcome, v1::JournalRecord* record) const {
+  *record->mutable_outcome() = outcome;
+  const std::optional<v1::WeightsKept>& kept = open_.at(outcome.model()).weights.kept;
+  if (kept.has_value()) *record->mutable_weights() = *kept;
+}
+
 Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
   const auto found = open_.find(outcome.model());
   Closed closed;
@@ -294,7 +309,10 @@ Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
   closed.tell = TellOf(outcome, std::move(*model.mutable_sample()), found->second.steps.steps(), goals_);
   if (outcome.outcome() != v1::ModelEnded::CANCELED) {
     closed.needless_checkpoints = model.checkpoint_folder();
-    if (kept_weights_.has_value()) closed.needless_weights = kept_weights_->End(outcome);
+    for (const std::string& folder : found->second.weights.needless) {
+      closed.needless_weights.push_back(absl::StrCat(folder_, "/", folder));
+    }
+    weights_bar_ = found->second.weights_bar;
   }
   Count(outcome, LostWithNodes(found->second));
   Drop(outcome.model());
@@ -343,6 +361,7 @@ void Ledger::RestoreClosed(const v1::ModelOutcome& outcome, const std::string& w
   if (kept_weights_.has_value() && !weights_folder.empty()) {
     kept_weights_->Plan(outcome.model(), outcome.attempt(), weights_folder);
     kept_weights_->End(outcome);
+    weights_bar_ = kept_weights_->Bar();
   }
   Count(outcome, /*lost_with_nodes=*/false);
   // The cause may have been removed in the meantime.

@@ -142,7 +142,11 @@ class Ledger {
   // made, and the stopper is told nothing.
   std::vector<v1::ModelOutcome> Cancel();
 
-  // (6). REQUIRES: EndAttempt, Judge or Cancel returned this outcome.
+  // What the journal gets of an outcome that EndAttempt, Judge or Cancel returned: with it, where the model's weights
+  // are kept. REQUIRES: the model is open.
+  void Describe(const v1::ModelOutcome& outcome, v1::JournalRecord* record) const;
+
+  // (6), in the order in which outcomes were decided. REQUIRES: EndAttempt, Judge or Cancel returned this outcome.
   Closed Close(const v1::ModelOutcome& outcome);
 
   // (6) for a model whose outcome, or next trial, cannot be recorded. Does nothing if the model is not in flight.
@@ -152,7 +156,7 @@ class Ledger {
 
   // (2) for one member of a trial, whether the experiment was canceled or not.
   void PlanOne(int model, int attempt, int trial, bool merged, const std::string& alone_because);
-  // (1) to (6) for the next model, which has this outcome. `weights_folder`: the folder of the deciding attempt if its
+  // (1) to (6) for the next model, which has this outcome. `weights_folder`: where in the experiment's folder its
   // weights are kept; else empty.
   void RestoreClosed(const v1::ModelOutcome& outcome, const std::string& weights_folder);
   // Trials up to this number were planned.
@@ -172,8 +176,14 @@ class Ledger {
   // The room that open models take, in models (see ModelsInFlight).
   int room_taken() const { return in_flight_.room_taken(); }
 
-  // Absent where no weights are kept.
-  const std::optional<KeptWeights>& kept_weights() const { return kept_weights_; }
+  // Whether an experiment keeps weights of its best models.
+  bool keeps_weights() const { return kept_weights_.has_value(); }
+  // Whether the weights in this folder (in the experiment's) are kept, or may be once their model has its outcome.
+  bool NeedsWeights(const std::string& folder) const {
+    return kept_weights_.has_value() && kept_weights_->Needs(folder);
+  }
+  // KeptWeights::Bar, by the outcomes that are in the journal.
+  const std::optional<v1::WeightsBar>& weights_bar() const { return weights_bar_; }
 
   // The goals by which models are judged.
   const Goals& goals() const { return goals_; }
@@ -235,6 +245,9 @@ class Ledger {
     // How the current attempt ended, while that waits for verdicts.
     std::optional<v1::ModelEnded> end;
     bool decided = false;
+    // Of a decided model: what becomes of weights, and the bar for those that follow, once that is in the journal.
+    KeptWeights::Ending weights;
+    std::optional<v1::WeightsBar> weights_bar;
   };
 
   // The first step without a verdict, if the stopper may hear of it now and has not.
@@ -244,6 +257,8 @@ class Ledger {
   // Whether an attempt that ended so is followed by another one.
   bool GoesOn(const Open& open, const v1::ModelEnded& ended) const;
   v1::ModelOutcome Decide(Open& open, const v1::ModelEnded& ended);
+  // The outcome of a model whose current attempt ended so.
+  v1::ModelOutcome OutcomeOf(const Open& open, const v1::ModelEnded& ended) const;
   // Whether the model was lost with so many nodes that it may be the reason.
   static bool LostWithNodes(const Open& open);
   // Counts an outcome. `lost_with_nodes`: the result of LostWithNodes.
@@ -256,6 +271,7 @@ class Ledger {
   const bool judges_;
   // Absent where no weights are kept.
   std::optional<KeptWeights> kept_weights_;
+  std::optional<v1::WeightsBar> weights_bar_;
 
   int models_ = 0;
   int trials_ = 0;

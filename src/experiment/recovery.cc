@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/clock.h"
 #include "src/base/status.h"
-#include "src/storage/state_dir.h"
 
 namespace lanista {
 namespace {
@@ -39,7 +36,7 @@ class Recovery {
     LANISTA_RETURN_IF_ERROR(NoteInterruption(journal_, &start_.facts));
     LANISTA_RETURN_IF_ERROR(ReplayStrategy());
     LANISTA_RETURN_IF_ERROR(ReplayStopper());
-    LANISTA_RETURN_IF_ERROR(FindKeptWeights());
+    LANISTA_ASSIGN_OR_RETURN(kept_weights_, journal_.Weights());
     LANISTA_RETURN_IF_ERROR(journal_.VisitModels([this](const ModelRecord& model) { return RestoreModel(model); }));
     LANISTA_ASSIGN_OR_RETURN(const int last_trial, journal_.LastTrial());
     ledger_.RestoreTrials(last_trial);
@@ -90,33 +87,6 @@ class Recovery {
       ended_[static_cast<size_t>(model)] = true;
       return absl::OkStatus();
     });
-  }
-
-  absl::Status FindKeptWeights() {
-    const int best = journal_.experiment().config().keep_weights().best();
-    if (best == 0) return absl::OkStatus();
-    // With several objectives, the models whose weights were kept depend on the order of outcomes; they need not be the
-    // best models of the whole experiment.
-    const bool several = ledger_.goals().has_several_objectives();
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models,
-                             journal_.BestModels(several ? std::numeric_limits<int>::max() : best));
-    std::vector<int> numbers;
-    for (const ModelRecord& model : models) numbers.push_back(model.model);
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal_.AttemptsOf(numbers));
-    for (const ModelRecord& model : models) {
-      const auto deciding = std::find_if(attempts.begin(), attempts.end(), [&](const AttemptRecord& attempt) {
-        return attempt.model == model.model && attempt.attempt == model.outcome->attempt();
-      });
-      if (deciding == attempts.end())
-        return Contradiction(model.model, "has an outcome and not the attempt that decided");
-      std::string folder =
-          absl::StrCat(journal_.folder(), "/", TrialOutputFolder(deciding->trial, model.model, deciding->members > 1));
-      std::error_code ignored;
-      if (several && !std::filesystem::exists(folder + "/weights.pt", ignored)) continue;
-      kept_weights_[model.model] = std::move(folder);
-      if (static_cast<int>(kept_weights_.size()) == best) break;
-    }
-    return absl::OkStatus();
   }
 
   absl::Status RestoreModel(const ModelRecord& model) {
@@ -287,7 +257,10 @@ class Recovery {
     trial.num_models = attempt.members;
     trial.alone_because = attempt.alone_because;
     // A member of which nothing was said yet is where the others are.
-    if (attempt.started.has_value()) trial.device = attempt.device;
+    if (attempt.started.has_value()) {
+      trial.device = attempt.device;
+      trial.assignment = attempt.assignment;
+    }
     trial.models.push_back(ledger_.open_model(attempt.model));
     trial.recorded.push_back(last_sequence);
   }
@@ -324,7 +297,7 @@ class Recovery {
       alone_[model] = *std::move(decision.again);
     } else if (decision.outcome.has_value()) {
       // The head ended after the end of the attempt (or after the verdict that stopped it) and before the outcome.
-      *AddFact().mutable_outcome() = *decision.outcome;
+      ledger_.Describe(*decision.outcome, &AddFact());
       start_.untold.push_back(ledger_.Close(*decision.outcome).tell);
       return TellEnd(start_.untold.back());
     }
@@ -352,7 +325,7 @@ class Recovery {
   // The times and models of steps without a verdict; and, for each such model, the step that is judged next.
   std::vector<std::pair<absl::Time, int>> unheard_;
   std::map<int, v1::StepReport> next_reports_;
-  // Folders of the best models' weights.
+  // JournalReader::Weights.
   std::map<int, std::string> kept_weights_;
   // The models that run next.
   std::set<int> waiting_;

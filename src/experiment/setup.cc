@@ -134,7 +134,7 @@ constexpr const char* kWeightFiles[] = {"/weights.pt", "/model.onnx"};
 
 // Removes weights that are not among the best: a head may end between an outcome and this.
 absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& ledger) {
-  if (!ledger.kept_weights().has_value()) return absl::OkStatus();
+  if (!ledger.keeps_weights()) return absl::OkStatus();
   // Output folders: those of trials, those of single models of merged trials, and those that evaluators made
   // themselves.
   std::set<std::string> candidates;
@@ -142,18 +142,18 @@ absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& l
   std::filesystem::recursive_directory_iterator entry(journal.folder() + "/trials", error);
   for (const std::filesystem::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
     if (entry.depth() == 1) entry.disable_recursion_pending();
-    const std::string folder = entry->path().string();
+    const std::filesystem::path& path = entry->path();
     const bool has_weights = std::any_of(std::begin(kWeightFiles), std::end(kWeightFiles), [&](const char* file) {
-      return std::filesystem::exists(folder + file, ignored);
+      return std::filesystem::exists(path.string() + file, ignored);
     });
-    if (has_weights && !ledger.kept_weights()->Needs(folder)) candidates.insert(folder);
+    const std::string folder = path.lexically_relative(journal.folder()).string();
+    if (has_weights && !ledger.NeedsWeights(folder)) candidates.insert(folder);
   }
   if (candidates.empty()) return absl::OkStatus();
   LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal.Attempts());
   for (const AttemptRecord& attempt : attempts) {
-    const std::string folder = absl::StrCat(
-        journal.folder(), "/", TrialOutputFolder(attempt.trial, attempt.model, /*merged=*/attempt.members > 1));
-    if (candidates.count(folder) > 0) RemoveWeights(folder);
+    const std::string folder = TrialOutputFolder(attempt.trial, attempt.model, /*merged=*/attempt.members > 1);
+    if (candidates.count(folder) > 0) RemoveWeights(absl::StrCat(journal.folder(), "/", folder));
   }
   return absl::OkStatus();
 }

@@ -18,6 +18,8 @@ struct TrialOnNode {
   std::string alone_because;
   // With the node's name.
   v1::Device device;
+  // Assignment.id; empty: an older Lanista did not record it.
+  std::string assignment;
   // Those that have no end in the journal, and the last event of each that is there.
   std::vector<v1::TrialModel> models;
   std::vector<int> recorded;

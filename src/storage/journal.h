@@ -29,7 +29,7 @@
 namespace lanista {
 
 // The version of the schema (PRAGMA user_version); counts up with every change that an older program would misread.
-inline constexpr int kJournalVersion = 8;
+inline constexpr int kJournalVersion = 9;
 // Older journals are read as they are, and upgraded by the first writer.
 inline constexpr int kOldestJournalVersion = 2;
 
@@ -130,6 +130,8 @@ struct AttemptRecord {
   std::optional<absl::Time> ended;
   // The number of steps in the checkpoint from which the attempt went on; 0: it began anew.
   int resumed_steps = 0;
+  // v1::ModelStarted's. Empty: it ran on a device of the head's own, or the journal is older than version 9.
+  std::string assignment;
   // Its outcome is UNSPECIFIED until the attempt has ended.
   v1::ModelEnded end;
 };
@@ -233,6 +235,10 @@ class JournalReader {
   // The models of these trials.
   absl::StatusOr<std::map<int, std::vector<int>>> MembersOf(const std::vector<int>& trials) const;
 
+  // The models whose trained weights are kept, and the folder of each (in the experiment's) with the file weights.pt.
+  // Somebody may have removed the file. Of a journal before version 9: those of the best models whose files are there.
+  absl::StatusOr<std::map<int, std::string>> Weights() const;
+
   // NOT_FOUND: there is no such model.
   absl::StatusOr<ModelRecord> FindModel(int model) const;
 
@@ -261,6 +267,8 @@ class JournalReader {
  private:
   JournalReader() = default;
   absl::Status Begin(const std::string& file, int flags);
+  // Weights, of a journal that does not record them.
+  absl::StatusOr<std::map<int, std::string>> FindWeights() const;
   // The models that may be among the best, sorted.
   absl::StatusOr<std::vector<RankedModel>> RankedModels() const;
   // These models, in this order.

@@ -45,6 +45,7 @@ absl::Status JournalReader::ReadAttempts(bool with_metrics, const std::string& c
              a.reason, a.message, a.signal, a.exit_status, a.actual_sample, t.alone_because, a.models_memory, )sql",
                                      with_metrics ? "m.name, m.value, s.members, " : "NULL, NULL, 1, ",
                                      version_ < kVersionWithFacts ? "NULL, 0" : "lost_cause, resumed_steps",
+                                     version_ < kVersionWithWeights ? ", ''" : ", assignment",
                                      " FROM attempt AS a JOIN trial AS t USING (trial) ", joined, clauses,
                                      " ORDER BY a.model, a.attempt")));
   std::optional<AttemptRecord> attempt;
@@ -69,6 +70,7 @@ absl::Status JournalReader::ReadAttempts(bool with_metrics, const std::string& c
       attempt->end.set_lost_cause(LostCauseAt(row, 18));
       attempt->resumed_steps = row.Int(19);
       attempt->members = row.Int(17);
+      attempt->assignment = TextAt(row, 20);
     }
     if (!row.IsNull(15)) {
       (*attempt->end.mutable_metrics()->mutable_values())[TextAt(row, 15)] = ValueAt(row, 16);

@@ -27,11 +27,13 @@ class EventQuery {
     EventQuery query;
     const std::string served = version < kVersionWithServed ? "0" : "served";
     const std::string stopped = version < kVersionWithStopping ? "0, ''" : "stopped_step, stopped_because";
+    const std::string assignment = version < kVersionWithWeights ? "''" : "assignment";
     const std::pair<SqliteStatement*, std::string> all[] = {
         {&query.state_, absl::StrCat("SELECT state, reason, ", served, " FROM state_change WHERE number = ?")},
         {&query.attempt_,
-         "SELECT trial, device_proto, resumed_steps, outcome, actual_sample, models_memory, lost_cause, reason, "
-         "message, signal, exit_status FROM attempt WHERE model = ? AND attempt = ?"},
+         absl::StrCat("SELECT trial, device_proto, resumed_steps, outcome, actual_sample, models_memory, lost_cause, "
+                      "reason, message, signal, exit_status, ",
+                      assignment, " FROM attempt WHERE model = ? AND attempt = ?")},
         {&query.costs_, version < kVersionWithCosts ? "SELECT NULL, NULL FROM model WHERE model = ?"
                                                     : "SELECT params, flops FROM model WHERE model = ?"},
         {&query.report_, "SELECT name, value, step FROM metric WHERE model = ? AND attempt = ? AND sequence = ?"},
@@ -107,6 +109,7 @@ class EventQuery {
     if (fact.kind == "attempt_ended") return FillEnd(fact, event);
     if (fact.kind == "model_built") return FillCosts(fact, event->mutable_built());
     event->mutable_started()->set_resumed_steps(attempt_.Int(2));
+    event->mutable_started()->set_assignment(TextAt(attempt_, 11));
     return ParseAt(attempt_, 1, event->mutable_started()->mutable_device());
   }
 

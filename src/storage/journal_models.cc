@@ -1,7 +1,10 @@
 // JournalReader: models with their outcomes, and which of them are the best.
 #include <algorithm>
+#include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +13,7 @@
 #include "src/goals/goals.h"
 #include "src/storage/journal.h"
 #include "src/storage/journal_rows.h"
+#include "src/storage/state_dir.h"
 
 namespace lanista {
 namespace {
@@ -138,6 +142,43 @@ absl::Status JournalReader::QueryModels(const std::string& clauses,
     }
     LANISTA_RETURN_IF_ERROR(visit(std::move(model)));
   }
+}
+
+absl::StatusOr<std::map<int, std::string>> JournalReader::Weights() const {
+  if (version_ < kVersionWithWeights) return FindWeights();
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT model, folder FROM weights"));
+  std::map<int, std::string> weights;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return weights;
+    weights[row.Int(0)] = TextAt(row, 1);
+  }
+}
+
+absl::StatusOr<std::map<int, std::string>> JournalReader::FindWeights() const {
+  std::map<int, std::string> weights;
+  const int best = experiment_.config().keep_weights().best();
+  if (best == 0) return weights;
+  // With several objectives, the models whose weights were kept depend on the order of outcomes; they need not be the
+  // best models of the whole experiment.
+  const bool several = Goals(experiment_.config()).has_several_objectives();
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models,
+                           BestModels(several ? std::numeric_limits<int>::max() : best));
+  std::vector<int> numbers;
+  for (const ModelRecord& model : models) numbers.push_back(model.model);
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, AttemptsOf(numbers));
+  for (const ModelRecord& model : models) {
+    const auto deciding = std::find_if(attempts.begin(), attempts.end(), [&model](const AttemptRecord& attempt) {
+      return attempt.model == model.model && attempt.attempt == model.outcome->attempt();
+    });
+    if (deciding == attempts.end()) continue;
+    std::string folder = TrialOutputFolder(deciding->trial, model.model, deciding->members > 1);
+    std::error_code ignored;
+    if (!std::filesystem::exists(absl::StrCat(folder_, "/", folder, "/weights.pt"), ignored)) continue;
+    weights[model.model] = std::move(folder);
+    if (static_cast<int>(weights.size()) == best) break;
+  }
+  return weights;
 }
 
 absl::StatusOr<std::map<int, int64_t>> JournalReader::OutcomeNumbers(const std::vector<int>& models) const {

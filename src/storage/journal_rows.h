@@ -17,12 +17,13 @@
 namespace lanista {
 
 // The versions that brought the table `fact` with all that is numbered in it, the stopper's calls, requests of clients,
-// the plans of trials, and what models cost.
+// the plans of trials, what models cost, and assignments and the places of weights.
 inline constexpr int kVersionWithFacts = 3;
 inline constexpr int kVersionWithStopping = 4;
 inline constexpr int kVersionWithServed = 5;
 inline constexpr int kVersionWithPlans = 6;
 inline constexpr int kVersionWithCosts = 8;
+inline constexpr int kVersionWithWeights = 9;
 
 absl::Time TimeAt(const SqliteStatement& row, int column);
 std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column);

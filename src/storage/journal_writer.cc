@@ -123,6 +123,7 @@ class JournalWriter::Statements {
   absl::Status WriteMetrics(int64_t time, const v1::ModelEvent& event, std::optional<int> step,
                             const v1::Metrics& metrics);
   absl::Status WriteOutcome(int64_t time, const v1::ModelOutcome& outcome);
+  absl::Status WriteWeights(int model, const v1::WeightsKept& weights);
   // Called if an UPDATE changed no row. Returns an error if there is no such attempt.
   absl::Status CheckAttempt(const v1::ModelEvent& event);
 
@@ -130,7 +131,8 @@ class JournalWriter::Statements {
   SqliteStatement begin_, commit_, rollback_;
   SqliteStatement insert_experiment_, insert_space_, insert_state_, insert_call_, insert_stopping_call_, insert_model_,
       insert_trial_, insert_attempt_, start_attempt_, build_model_, end_attempt_, select_attempt_, insert_metric_,
-      insert_outcome_, delete_outcome_, select_sample_, update_sample_, insert_config_, insert_fact_, last_number_;
+      insert_outcome_, delete_outcome_, insert_weights_, delete_weights_, select_sample_, update_sample_,
+      insert_config_, insert_fact_, last_number_;
 };
 
 absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statements::Prepare(
@@ -150,8 +152,8 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
       {&s.insert_trial_, "INSERT INTO trial VALUES (?, ?, ?, ?)"},
       {&s.insert_attempt_, "INSERT INTO attempt (model, attempt, trial) VALUES (?, ?, ?)"},
       {&s.start_attempt_,
-       "UPDATE attempt SET started = ?3, node = ?4, device = ?5, device_proto = ?6, resumed_steps = ?7 "
-       "WHERE model = ?1 AND attempt = ?2 AND started IS NULL"},
+       "UPDATE attempt SET started = ?3, node = ?4, device = ?5, device_proto = ?6, resumed_steps = ?7, "
+       "assignment = ?8 WHERE model = ?1 AND attempt = ?2 AND started IS NULL"},
       {&s.build_model_,
        "UPDATE model SET params = ?3, flops = ?4 WHERE model = ?1 AND params IS NULL "
        "AND EXISTS (SELECT 1 FROM attempt WHERE model = ?1 AND attempt = ?2)"},
@@ -162,6 +164,8 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
       {&s.insert_metric_, "INSERT OR IGNORE INTO metric VALUES (?, ?, ?, ?, ?, ?, ?)"},
       {&s.insert_outcome_, "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {&s.delete_outcome_, "DELETE FROM outcome WHERE model = ?"},
+      {&s.insert_weights_, "INSERT INTO weights VALUES (?, ?)"},
+      {&s.delete_weights_, "DELETE FROM weights WHERE model = ?"},
       {&s.insert_config_, "INSERT INTO config_change (time, config) VALUES (?, ?)"},
       {&s.insert_fact_, "INSERT INTO fact VALUES (?, ?, ?, ?, ?, ?)"},
       {&s.last_number_, "SELECT ifnull(max(number), 0) FROM fact"},
@@ -228,6 +232,7 @@ absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter:
       return WriteEvent(time, record.event());
     case v1::JournalRecord::kOutcome:
       LANISTA_RETURN_IF_ERROR(WriteOutcome(time, record.outcome()));
+      if (record.has_weights()) LANISTA_RETURN_IF_ERROR(WriteWeights(record.outcome().model(), record.weights()));
       return FactKey("outcome", record.outcome().model());
     case v1::JournalRecord::kReopened:
       LANISTA_RETURN_IF_ERROR(delete_outcome_.Run(record.reopened().model()));
@@ -288,8 +293,10 @@ absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter:
       key.kind = "attempt_started";
       const v1::Device& device = event.started().device();
       const std::string name = DeviceName(device), bytes = device.SerializeAsString();
+      const std::string& id = event.started().assignment();
+      const auto assignment = id.empty() ? std::nullopt : std::make_optional(id);
       LANISTA_RETURN_IF_ERROR(start_attempt_.Run(event.model(), event.attempt(), time, device.node(), name,
-                                                 SqliteBlob{bytes}, event.started().resumed_steps()));
+                                                 SqliteBlob{bytes}, event.started().resumed_steps(), assignment));
       break;
     }
     case v1::ModelEvent::kBuilt: {
@@ -373,6 +380,11 @@ absl::Status JournalWriter::Statements::WriteOutcome(int64_t time, const v1::Mod
   return update_sample_.Run(outcome.model(), json, SqliteBlob{bytes});
 }
 
+absl::Status JournalWriter::Statements::WriteWeights(int model, const v1::WeightsKept& weights) {
+  LANISTA_RETURN_IF_ERROR(insert_weights_.Run(model, weights.folder()));
+  return weights.instead_of() == 0 ? absl::OkStatus() : delete_weights_.Run(weights.instead_of());
+}
+
 std::string DeviceName(const v1::Device& device) {
   if (device.prepares()) return "its place for discoveries";
   return absl::StrCat(device.kind() == v1::DeviceKind::GPU ? "cuda:" : "cpu:", device.index());
@@ -408,8 +420,12 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Open(const std::st
     return absl::NotFoundError(absl::StrCat("there is no journal in ", folder));
   }
   LANISTA_ASSIGN_OR_RETURN(SqliteDatabase database, SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE));
-  LANISTA_RETURN_IF_ERROR(CheckSchema(database, file).status());
-  LANISTA_RETURN_IF_ERROR(UpgradeSchema(database));
+  LANISTA_ASSIGN_OR_RETURN(const int version, CheckSchema(database, file));
+  if (version < kJournalVersion) {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader older, JournalReader::Open(folder));
+    LANISTA_ASSIGN_OR_RETURN(const auto weights, older.Weights());
+    LANISTA_RETURN_IF_ERROR(UpgradeSchema(database, weights));
+  }
   return Start(std::move(database), folder, options, nullptr);
 }
 

@@ -1,5 +1,8 @@
 #include "src/storage/schema.h"
 
+#include <map>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/storage/journal.h"
@@ -76,6 +79,7 @@ CREATE TABLE attempt (
   models_memory INTEGER,  -- bytes that the trial's models took at most; NULL: not measured
   lost_cause TEXT,  -- why it was LOST
   resumed_steps INTEGER NOT NULL DEFAULT 0,  -- it went on from a checkpoint behind so many steps
+  assignment TEXT,  -- the head's id of what it gave to the node; NULL: it ran on a device of the head's own
   PRIMARY KEY (model, attempt)
 ) WITHOUT ROWID;
 CREATE TABLE metric (
@@ -142,6 +146,15 @@ CREATE TABLE stopping_call (
 );
 )sql";
 
+// The table that version 9 added.
+constexpr char kWeightsSchema[] = R"sql(
+CREATE TABLE weights (
+  -- Models whose trained weights are kept now, and the folder (in the experiment's) with their file weights.pt.
+  model INTEGER PRIMARY KEY REFERENCES model,
+  folder TEXT NOT NULL
+);
+)sql";
+
 // Upgrades version 2 to version 3: facts are numbered in the order of their times, and facts of the same time in the
 // order in which they were written.
 constexpr char kUpgradeFrom2[] = R"sql(
@@ -196,15 +209,24 @@ ALTER TABLE model ADD COLUMN params INTEGER;
 ALTER TABLE model ADD COLUMN flops INTEGER;
 )sql";
 
+// Upgrades version 8 to version 9.
+absl::Status UpgradeFrom8(const SqliteDatabase& database, const std::map<int, std::string>& weights) {
+  LANISTA_RETURN_IF_ERROR(
+      database.Execute(absl::StrCat(kWeightsSchema, "ALTER TABLE attempt ADD COLUMN assignment TEXT;")));
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement insert, database.Prepare("INSERT INTO weights VALUES (?, ?)"));
+  for (const auto& [model, folder] : weights) LANISTA_RETURN_IF_ERROR(insert.Run(model, folder));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CreateSchema(const SqliteDatabase& database) {
-  return database.Execute(absl::StrCat(kJournalSchema, kOutcomeSchema, kFactSchema, kStoppingSchema,
+  return database.Execute(absl::StrCat(kJournalSchema, kOutcomeSchema, kFactSchema, kStoppingSchema, kWeightsSchema,
                                        "PRAGMA application_id = ", kApplicationId,
                                        "; PRAGMA user_version = ", kJournalVersion, ";"));
 }
 
-absl::Status UpgradeSchema(const SqliteDatabase& database) {
+absl::Status UpgradeSchema(const SqliteDatabase& database, const std::map<int, std::string>& weights) {
   LANISTA_ASSIGN_OR_RETURN(const int64_t version, database.Pragma("user_version"));
   if (version == kJournalVersion) return absl::OkStatus();
   LANISTA_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
@@ -217,7 +239,8 @@ absl::Status UpgradeSchema(const SqliteDatabase& database) {
   }
   if (upgraded.ok() && version <= 5) upgraded = database.Execute(kUpgradeFrom5);
   if (upgraded.ok() && version <= 6) upgraded = database.Execute(kUpgradeFrom6);
-  if (upgraded.ok()) upgraded = database.Execute(kUpgradeFrom7);
+  if (upgraded.ok() && version <= 7) upgraded = database.Execute(kUpgradeFrom7);
+  if (upgraded.ok()) upgraded = UpgradeFrom8(database, weights);
   if (upgraded.ok()) upgraded = database.Execute(absl::StrCat("PRAGMA user_version = ", kJournalVersion, "; COMMIT"));
   if (!upgraded.ok() && database.in_transaction()) database.Execute("ROLLBACK").IgnoreError();
   return upgraded;

@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_STORAGE_SCHEMA_H_
 #define LANISTA_SRC_STORAGE_SCHEMA_H_
 
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,8 +15,8 @@ namespace lanista {
 absl::Status CreateSchema(const SqliteDatabase& database);
 
 // Upgrades a journal of an older version, which CheckSchema accepts, in one transaction. Readers see the older version
-// until that ends.
-absl::Status UpgradeSchema(const SqliteDatabase& database);
+// until that ends. `weights`: what JournalReader::Weights says of the older one.
+absl::Status UpgradeSchema(const SqliteDatabase& database, const std::map<int, std::string>& weights);
 
 // Returns the version of `database`, which was opened from `file`. FAILED_PRECONDITION: this program cannot read that
 // version, because it is newer or too old. DATA_LOSS: the file is no journal.

@@ -181,6 +181,7 @@ Json AttemptJson(const AttemptRecord& attempt, const std::vector<int>& members) 
   json["lost_cause"] =
       cause == v1::ModelEnded::LOST_CAUSE_UNSPECIFIED ? Json() : Json(v1::ModelEnded::LostCause_Name(cause));
   json["resumed_steps"] = attempt.resumed_steps;
+  json["assignment"] = attempt.assignment.empty() ? Json() : Json(attempt.assignment);
   return json;
 }
 
@@ -302,12 +303,16 @@ struct ModelEntries {
     entry["breaks"] = breaks.empty() ? Json() : Json(breaks);
     const auto front = fronts.find(model.model);
     entry["front"] = front == fronts.end() ? Json() : Json(front->second);
+    const auto kept = weights.find(model.model);
+    entry["weights"] = kept == weights.end() ? Json() : Json(absl::StrCat(kept->second, "/weights.pt"));
     entry["attempts"] = std::move(attempts);
     return entry;
   }
 
   const Goals& goals;
   const std::map<int, int>& fronts;
+  // JournalReader::Weights.
+  const std::map<int, std::string>& weights;
   const TrialMembers& members;
   const bool interrupted;
 };
@@ -435,6 +440,7 @@ struct TrialsReader::Facts {
   bool interrupted = false;
   TrialMembers members;
   std::map<int, int> fronts;
+  std::map<int, std::string> weights;
   // What was asked for, in its order, and how many of them Next has returned.
   std::vector<ListedModel> models;
   size_t next = 0;
@@ -477,6 +483,7 @@ absl::StatusOr<TrialsReader> TrialsReader::Open(const JournalReader& reader, con
   LANISTA_ASSIGN_OR_RETURN(std::vector<AttemptRecord> attempts, reader.Attempts());
   for (const AttemptRecord& attempt : attempts) facts->members[attempt.trial].push_back(attempt.model);
   facts->fronts = FrontsOf(models, facts->goals);
+  LANISTA_ASSIGN_OR_RETURN(facts->weights, reader.Weights());
   facts->Select(std::move(models), std::move(attempts), absl::AsciiStrToUpper(query.status));
   facts->Sort(query.sort);
   const size_t limit = query.limit > 0 ? static_cast<size_t>(query.limit) : facts->models.size();
@@ -500,7 +507,7 @@ absl::StatusOr<std::vector<Json>> TrialsReader::Next() {
   std::vector<int> numbers;
   for (size_t i = facts_->next; i < end; ++i) numbers.push_back(facts_->models[i].model.model);
   LANISTA_ASSIGN_OR_RETURN(std::vector<ReportedStep> steps, StepsOf(facts_->reader, std::move(numbers)));
-  const ModelEntries make{facts_->goals, facts_->fronts, facts_->members, facts_->interrupted};
+  const ModelEntries make{facts_->goals, facts_->fronts, facts_->weights, facts_->members, facts_->interrupted};
   for (; facts_->next < end; ++facts_->next) {
     const auto& [model, attempts] = facts_->models[facts_->next];
     const auto first = std::lower_bound(steps.begin(), steps.end(), model.model,
@@ -536,7 +543,9 @@ absl::StatusOr<Json> TrialDocument(const JournalReader& reader, int model) {
     LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.Models());
     fronts = FrontsOf(models, goals);
   }
-  return ModelEntries{goals, fronts, members, standing.interrupted}.Make(record, attempts, steps.begin(), steps.end());
+  LANISTA_ASSIGN_OR_RETURN(const auto weights, reader.Weights());
+  return ModelEntries{goals, fronts, weights, members, standing.interrupted}.Make(record, attempts, steps.begin(),
+                                                                                  steps.end());
 }
 
 absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& options) {

@@ -76,9 +76,11 @@ struct TrialsQuery {
 //     "breaks": null or these limits: "params 1200000 (at most 1000000)",
 //     "front": of a model that succeeded and keeps all limits: 0 if no other one beats it, 1 if only those of front 0
 //       do, and so on (SortBestFirst); null of all others,
+//     "weights": where in the experiment's folder its trained weights are kept; null: they are not,
 //     "attempts": [{"attempt", "trial", "device", "node", "start", "end", "seconds", "merged_with": [model ids],
 //       "alone_because": why it was not merged, where models are, "models_memory": bytes that all models of the trial
-//       took at most, "outcome", "failure"}]: null for what has not happened yet or is not known
+//       took at most, "outcome", "failure", "lost_cause", "resumed_steps", "assignment"}]: null for what has not
+//       happened yet or is not known
 //   }]
 // }
 absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader, const TrialsQuery& query = {});

@@ -376,6 +376,7 @@ TEST_F(HeadTest, AnExperimentWhoseNodesReturnWithItsTrialsGoesOnWithoutADiscover
   const v1::TrialSpec trial = events_.trials()[0];
   v1::ModelEvent started = EndedEvent(trial, trial.models(0), 0, v1::ModelEnded::LOST);
   started.mutable_started()->mutable_device()->set_node("n");
+  started.mutable_started()->set_assignment("H/1/2");
   caf::anon_send(owner, started);
   events_.WaitForStart(id);
   EXPECT_EQ(events_.WaitForReturning(1)[0].trials_size(), 0);
@@ -398,6 +399,7 @@ TEST_F(HeadTest, AnExperimentWhoseNodesReturnWithItsTrialsGoesOnWithoutADiscover
   EXPECT_EQ(returning.trials(0).spec().models(0).output_folder(), trial.models(0).output_folder());
   EXPECT_EQ(returning.trials(0).spec().program(), "p");
   EXPECT_EQ(returning.trials(0).recorded(0), 1);
+  EXPECT_EQ(returning.trials(0).assignment(), "H/1/2");
   EXPECT_FALSE(Read(id).Attempts()->at(0).ended.has_value()) << "it is not lost";
 }
 

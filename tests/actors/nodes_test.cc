@@ -405,6 +405,18 @@ TEST_F(NodesTest, ATrialGoesThereAndItsNewsComeBackInOrderAndOnce) {
   EXPECT_FALSE(link->closed.has_value());
 }
 
+TEST_F(NodesTest, AStartNamesItsDeviceAndAssignmentAsTheHeadKnowsThem) {
+  const auto link = JoinIdle();
+  Assign();
+  v1::ModelEvent start = Report(1, 1);
+  start.mutable_started()->mutable_device()->set_node("another");
+  start.mutable_started()->set_assignment("H/9/9");
+  SayEvent(link, "H/1/1", 1, start);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].started().device().node(), "n");
+  EXPECT_EQ(events_[0].started().assignment(), "H/1/1");
+}
+
 TEST_F(NodesTest, WhatIsToldToTheWorkerReachesTheNode) {
   const auto link = JoinIdle();
   Assign();

@@ -121,12 +121,17 @@ class TrainingServiceTest : public ActorTest {
       proto.add_recorded(5);
     }
     proto.mutable_device()->set_node("n");
+    proto.set_assignment(AssignmentOf("a", trial));
     caf::anon_send(service_, returning, owner_);
     Run();
+  }
+  static std::string AssignmentOf(const std::string& experiment, int trial) {
+    return absl::StrCat("H/1/", experiment, trial);
   }
   static v1::HeldTrial Held(const std::string& experiment, int trial, int model = 1, int attempt = 1,
                             int recorded = 5) {
     v1::HeldTrial held;
+    held.set_assignment(AssignmentOf(experiment, trial));
     held.set_experiment(experiment);
     held.set_trial(trial);
     v1::HeldAttempt& proto = *held.add_attempts();
@@ -411,6 +416,16 @@ TEST_F(TrainingServiceTest, AnotherAttemptOrOneWithAGapInTheJournalIsNotKept) {
   EXPECT_TRUE(kept_->empty());
   EXPECT_EQ(events_.size(), 4u);
   ExpectLostWithHead(9);
+}
+
+TEST_F(TrainingServiceTest, AnAttemptIsKeptOnlyInTheAssignmentInWhichItBegan) {
+  StartService(0, /*open=*/true);
+  Await(7);
+  v1::HeldTrial other = Held("a", 7);
+  other.set_assignment("H/1/earlier");
+  Return("n", {other});
+  EXPECT_TRUE(kept_->empty());
+  ExpectLostWithHead(7);
 }
 
 TEST_F(TrainingServiceTest, NodesThatHaveNotReturnedAreNamedWhereNothingElseIsThere) {

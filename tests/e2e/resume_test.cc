@@ -79,6 +79,11 @@ std::map<int, nlohmann::json> Results(const std::string& state) {
     for (nlohmann::json& report : model["metrics"]["intermediate"]) report.erase("time");
     for (const nlohmann::json& attempt : model["attempts"]) EXPECT_FALSE(attempt["end"].is_null()) << model;
     model.erase("attempts");
+    // In which trial it succeeded may differ.
+    if (model["weights"].is_string()) {
+      model["weights"] =
+          std::filesystem::exists(absl::StrCat(state, "/experiments/", id, "/", std::string(model["weights"])));
+    }
     models[model["id"]] = model;
   }
   return models;

@@ -1,5 +1,7 @@
 #include "src/experiment/kept_weights.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,7 +27,7 @@ Goals LargerIsBetter() { return Goals(v1::ExperimentConfig()); }
 // What may go when the model succeeds at its first attempt.
 std::vector<std::string> Succeed(KeptWeights& kept, int model, double value) {
   kept.Plan(model, 1, absl::StrCat(model));
-  return kept.End(Outcome(model, 1, v1::ModelEnded::SUCCEEDED, value));
+  return kept.End(Outcome(model, 1, v1::ModelEnded::SUCCEEDED, value)).needless;
 }
 
 TEST(KeptWeights, DropsTheWorstOnceThereAreMoreThanWanted) {
@@ -35,6 +37,25 @@ TEST(KeptWeights, DropsTheWorstOnceThereAreMoreThanWanted) {
   EXPECT_THAT(Succeed(kept, 3, 0.6), ElementsAre("1"));
   EXPECT_THAT(Succeed(kept, 4, 0.1), ElementsAre("4")) << "its own";
   EXPECT_THAT(Succeed(kept, 5, 0.9), ElementsAre("3"));
+}
+
+TEST(KeptWeights, SaysWhereWeightsAreKeptAndWhoseTheyReplace) {
+  KeptWeights kept(1, LargerIsBetter());
+  const auto succeed = [&kept](int model, double value) {
+    kept.Plan(model, 1, absl::StrCat("folder of ", model));
+    return kept.End(Outcome(model, 1, v1::ModelEnded::SUCCEEDED, value)).kept;
+  };
+  const std::optional<v1::WeightsKept> first = succeed(1, 0.5);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->folder(), "folder of 1");
+  EXPECT_EQ(first->instead_of(), 0) << "there was room";
+  EXPECT_FALSE(succeed(2, 0.4).has_value());
+  const std::optional<v1::WeightsKept> better = succeed(3, 0.6);
+  ASSERT_TRUE(better.has_value());
+  EXPECT_EQ(better->folder(), "folder of 3");
+  EXPECT_EQ(better->instead_of(), 1);
+  kept.Plan(4, 1, "folder of 4");
+  EXPECT_FALSE(kept.End(Outcome(4, 1, v1::ModelEnded::FAILED)).kept.has_value());
 }
 
 TEST(KeptWeights, TakesTheSmallestWhereThatIsBetter) {
@@ -56,7 +77,7 @@ TEST(KeptWeights, KeepsThoseThatNoOtherBeatsBeforeOthers) {
     v1::ModelOutcome outcome = Outcome(model, 1, v1::ModelEnded::SUCCEEDED, value);
     (*outcome.mutable_metrics()->mutable_values())["flops"] = flops;
     kept.Plan(model, 1, absl::StrCat(model));
-    return kept.End(outcome);
+    return kept.End(outcome).needless;
   };
   EXPECT_THAT(succeed(1, 0.9, 50), IsEmpty());
   EXPECT_THAT(succeed(2, 0.8, 60), IsEmpty());
@@ -83,17 +104,17 @@ TEST(KeptWeights, KeepsOnlyWhatTheDecidingAttemptLeft) {
   kept.Plan(1, 1, "first");
   kept.Plan(1, 2, "second");
   kept.Plan(2, 1, "of another");
-  EXPECT_THAT(kept.End(Outcome(1, 2, v1::ModelEnded::SUCCEEDED, 0.5)), ElementsAre("first"));
-  EXPECT_THAT(kept.End(Outcome(2, 1, v1::ModelEnded::SUCCEEDED, 0.6)), ElementsAre("second"));
+  EXPECT_THAT(kept.End(Outcome(1, 2, v1::ModelEnded::SUCCEEDED, 0.5)).needless, ElementsAre("first"));
+  EXPECT_THAT(kept.End(Outcome(2, 1, v1::ModelEnded::SUCCEEDED, 0.6)).needless, ElementsAre("second"));
 }
 
 TEST(KeptWeights, KeepsNothingOfAModelThatDidNotSucceed) {
   KeptWeights kept(2, LargerIsBetter());
   kept.Plan(1, 1, "1");
   kept.Plan(1, 2, "2");
-  EXPECT_THAT(kept.End(Outcome(1, 2, v1::ModelEnded::FAILED)), ElementsAre("1", "2"));
+  EXPECT_THAT(kept.End(Outcome(1, 2, v1::ModelEnded::FAILED)).needless, ElementsAre("1", "2"));
   kept.Plan(2, 1, "3");
-  EXPECT_THAT(kept.End(Outcome(2, 0, v1::ModelEnded::CANCELED)), ElementsAre("3"));
+  EXPECT_THAT(kept.End(Outcome(2, 0, v1::ModelEnded::CANCELED)).needless, ElementsAre("3"));
 }
 
 TEST(KeptWeights, TheBarIsTheWorstThatIsKeptAndOnlyRises) {
@@ -144,7 +165,7 @@ TEST(KeptWeights, WithSeveralObjectivesThereIsNoBar) {
 
 TEST(KeptWeights, AModelThatWasNeverTriedLeavesNothing) {
   KeptWeights kept(1, LargerIsBetter());
-  EXPECT_THAT(kept.End(Outcome(1, 0, v1::ModelEnded::CANCELED)), IsEmpty());
+  EXPECT_THAT(kept.End(Outcome(1, 0, v1::ModelEnded::CANCELED)).needless, IsEmpty());
 }
 
 }  // namespace

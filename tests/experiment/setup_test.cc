@@ -211,7 +211,7 @@ class Simulation {
 
   // Writes what was decided.
   bool Follow(v1::JournalBatch batch, const Ledger::Decision& decision) {
-    if (decision.outcome.has_value()) *batch.add_records()->mutable_outcome() = *decision.outcome;
+    if (decision.outcome.has_value()) ledger_.Describe(*decision.outcome, batch.add_records());
     if (!Write(batch)) return false;
     if (decision.again.has_value()) alone_.push_back(decision.again->model());
     if (!decision.outcome.has_value()) return true;

@@ -93,10 +93,13 @@ class ExportersTest : public ::testing::Test {
       event->set_attempt(1);
       event->set_sequence(1);
       event->mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
-      auto* outcome = batch.add_records()->mutable_outcome();
+      auto* record = batch.add_records();
+      auto* outcome = record->mutable_outcome();
       outcome->set_model(model);
+      outcome->set_attempt(1);
       outcome->set_outcome(v1::ModelEnded::SUCCEEDED);
       (*outcome->mutable_metrics()->mutable_values())["default"] = values[model - 1];
+      if (kept_.count(model) > 0) record->mutable_weights()->set_folder(WeightsFolder(model));
     }
     ASSERT_TRUE(writer_->Write(batch).ok());
   }
@@ -111,14 +114,18 @@ class ExportersTest : public ::testing::Test {
 
   std::string out() const { return temp_.path() + "/new/out"; }
 
-  // As if the trial of this model had kept its weights.
-  void KeepWeights(int model) {
-    const std::string folder = absl::StrCat(temp_.path(), "/trials/", 10 + model);
+  static std::string WeightsFolder(int model) { return absl::StrCat("trials/", 10 + model); }
+
+  // As if the trial of this model had left its weights.
+  void WriteWeights(int model) {
+    const std::string folder = absl::StrCat(temp_.path(), "/", WeightsFolder(model));
     std::filesystem::create_directories(folder);
     std::ofstream(folder + "/weights.pt") << "weights, written by Lanista, of " << model;
   }
 
   TempFolder temp_;
+  // Models whose weights are among those of the best, as far as the journal knows.
+  std::set<int> kept_;
   bool untrained_ = false;
   std::unique_ptr<JournalWriter> writer_;
   // What was asked of LibTorch's half.
@@ -218,8 +225,9 @@ TEST_F(LimitedExportersTest, SayThatNoModelIsWithinTheLimits) {
 }
 
 TEST_F(ExportersTest, HandOutTheWeightsThatWereKept) {
+  kept_ = {2};
   RunModels();
-  KeepWeights(2);
+  for (const int model : {2, 3}) WriteWeights(model);
   const auto files = Export(1, "weights", out());
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_THAT(*files, ElementsAre(out() + "/1-model-2.weights.pt"));
@@ -233,8 +241,9 @@ TEST_F(ExportersTest, HandOutTheWeightsThatWereKept) {
 }
 
 TEST_F(ExportersTest, ReplaceOnlyExportsOfTheirOwn) {
+  kept_ = {2};
   RunModels();
-  KeepWeights(2);
+  WriteWeights(2);
   const auto content = [](const std::string& path) {
     std::ifstream file(path);
     return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -266,9 +275,9 @@ class GraphExportersTest : public ExportersTest {
 };
 
 TEST_F(GraphExportersTest, HandTheModelAndItsTrainedWeightsToTheConverter) {
+  kept_ = {2, 3};
   RunModels();
-  KeepWeights(2);
-  KeepWeights(3);
+  for (const int model : {2, 3}) WriteWeights(model);
   const auto files = Export(2, "onnx", out());
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_THAT(*files, ElementsAre(out() + "/1-model-2.onnx", out() + "/2-model-3.onnx"));
@@ -284,8 +293,9 @@ TEST_F(GraphExportersTest, HandTheModelAndItsTrainedWeightsToTheConverter) {
 }
 
 TEST_F(GraphExportersTest, HandOutInitialWeightsOnlyWhereThatIsAsked) {
+  kept_ = {2};
   RunModels();
-  KeepWeights(2);
+  WriteWeights(2);
   EXPECT_EQ(
       Export(2, "onnx", out()).status(),
       absl::FailedPreconditionError("the trained weights of model 3 were not kept: an experiment keeps those of its "
@@ -308,13 +318,17 @@ class KeptGraphExportersTest : public GraphExportersTest {
 };
 
 TEST_F(KeptGraphExportersTest, SayThatWeightsAreMissingThatWereToBeKept) {
+  kept_ = {2, 3};
   RunModels();
-  KeepWeights(2);
+  WriteWeights(2);
   EXPECT_EQ(Export(2, "python", out()).status(),
             absl::FailedPreconditionError("the trained weights of model 3 are missing, although the experiment has "
                                           "`keep_weights { best: 2 }`: their files are not in its folder `trials` (any "
                                           "more); to export the initial weights instead, add --untrained"));
   EXPECT_TRUE(converted_.empty()) << "none of them, and never with initial weights";
+  untrained_ = true;
+  ASSERT_TRUE(Export(2, "python", out()).ok());
+  EXPECT_EQ(converted_[1].model().weights_file(), "") << "nobody looks for a file that is not there";
 }
 
 TEST_F(ExportersTest, NameTheFolderThatCannotBeMade) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "src/storage/journal.h"
 #include "tests/storage/old_journal.h"
 #include "tests/storage/storage_testing.h"
@@ -44,7 +45,7 @@ class JournalEventsTest : public ::testing::Test {
     write("records { model { model: 1 } } records { model { model: 2 } }");
     write("records { trial { trial: 4 members { model: 1 attempt: 1 } members { model: 2 attempt: 1 } } }");
     write(R"(records { event { model: 1 attempt: 1 sequence: 1
-                               started { device { kind: GPU index: 1 node: "host" } resumed_steps: 2 } } })");
+                               started { device { kind: GPU index: 1 node: "host" } resumed_steps: 2 assignment: "H/1/2" } } })");
     write("records { event { model: 1 attempt: 1 sequence: 2 built { params: 12 flops: 34 } } }");
     write(R"(records { event { model: 1 attempt: 1 sequence: 3 time { seconds: 9 } intermediate { step: 3
                  metrics { values { key: "default" value: 0.1 } values { key: "loss" value: 2.5 } } } } })");
@@ -101,7 +102,7 @@ TEST_F(JournalEventsTest, AreWhatHappenedInItsOrder) {
   EXPECT_EQ(lines[1], R"(2: space { fingerprint: "f" })");
   EXPECT_EQ(lines[2], "3: state { state: RUNNING served: true }");
   EXPECT_EQ(lines[3], R"(8: model { trial: 4 model: 1 attempt: 1 started { device { kind: GPU index: 1 node: "host" } )"
-                      "resumed_steps: 2 } }");
+                      "resumed_steps: 2 assignment: \"H/1/2\" } }");
   EXPECT_EQ(lines[4], "9: model { trial: 4 model: 1 attempt: 1 built { params: 12 flops: 34 } }");
   EXPECT_THAT(lines[5], HasSubstr("10: model { trial: 4 model: 1 attempt: 1 sequence: 3 intermediate { step: 3"));
   EXPECT_THAT(lines[5], HasSubstr(R"(key: "loss" value: 2.5)"));
@@ -185,13 +186,16 @@ TEST_F(JournalEventsTest, AreInJournalsOfOlderVersionsThatCountTheirFacts) {
     make_old(folder() + "/journal.db");
     lines[0] = "1: state { state: CREATED }";
     lines[2] = "3: state { state: RUNNING }";
-    lines.erase(lines.begin() + 4);  // What models cost was not recorded.
+    // Neither what models cost nor assignments were recorded.
+    lines.erase(lines.begin() + 4);
+    lines[3] = absl::StrReplaceAll(lines[3], {{" assignment: \"H/1/2\"", ""}});
     EXPECT_THAT(Lines(Events(0)), ElementsAreArray(lines));
   }
   std::filesystem::remove_all(folder());
   WriteSearch(*Create());
   std::vector<std::string> lines = Lines(Events(0));
   lines.erase(lines.begin() + 4);
+  lines[3] = absl::StrReplaceAll(lines[3], {{" assignment: \"H/1/2\"", ""}});
   MakeVersion5(folder() + "/journal.db");
   EXPECT_THAT(Lines(Events(0)), ElementsAreArray(lines));
   std::filesystem::remove_all(folder());

@@ -131,7 +131,7 @@ TEST_F(JournalTest, GivesBackEveryRecordAsItWasWritten) {
     records { event { trial: 4 model: 1 attempt: 1 sequence: 1 time { seconds: 104 }
               started { device { )pb",
                                         device, R"pb(}
-                                                     } } }
+                                                     assignment: "H/1/2" } } }
     records { event { trial: 4 model: 1 attempt: 1 sequence: 2 time { seconds: 105 } intermediate { step: 0
               metrics { values { key: "default" value: 0.1 } values { key: "loss" value: 2.5 } } } } }
     records { event { trial: 4 model: 1 attempt: 1 sequence: 3 time { seconds: 106 } ended {
@@ -192,7 +192,9 @@ TEST_F(JournalTest, GivesBackEveryRecordAsItWasWritten) {
   EXPECT_EQ(attempts[0].ended, absl::FromUnixSeconds(106));
   EXPECT_TRUE(MessageDifferencer::Equals(attempts[0].device, batch.records(5).event().started().device()));
   EXPECT_TRUE(MessageDifferencer::Equals(attempts[0].end, batch.records(7).event().ended()));
+  EXPECT_EQ(attempts[0].assignment, "H/1/2");
   EXPECT_EQ(attempts[1].started, std::nullopt);
+  EXPECT_EQ(attempts[1].assignment, "");
   EXPECT_TRUE(MessageDifferencer::Equals(attempts[1].end, batch.records(9).event().ended()));
 
   const auto intermediates = reader.Intermediates().value();
@@ -801,6 +803,8 @@ std::string Everything(const JournalReader& reader) {
     absl::StrAppend(&text, model.model, model.sample_json, model.outcome->DebugString());
   }
   const auto attempts = reader.Attempts().value();
+  const auto weights = reader.Weights().value();
+  for (const auto& [model, weights_folder] : weights) absl::StrAppend(&text, model, " ", weights_folder);
   for (const AttemptRecord& attempt : attempts) {
     absl::StrAppend(&text, attempt.model, " ", attempt.attempt, " ", attempt.trial, " ", attempt.members,
                     attempt.end.DebugString());
@@ -809,8 +813,9 @@ std::string Everything(const JournalReader& reader) {
 }
 
 TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
+  created_.mutable_config()->mutable_keep_weights()->set_best(1);
   for (void (*const make_old)(const std::string& file) :
-       {MakeVersion2, MakeVersion3, MakeVersion4, MakeVersion5, MakeVersion6, MakeVersion7}) {
+       {MakeVersion2, MakeVersion3, MakeVersion4, MakeVersion5, MakeVersion6, MakeVersion7, MakeVersion8}) {
     std::filesystem::remove_all(folder());
     {
       const auto writer = Create();
@@ -822,13 +827,21 @@ TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
       ASSERT_TRUE(writer->Write(Batch("records { state { state: FAILED reason: 'no space left' } }")).ok());
     }
     make_old(file());
+    // The head was killed before it removed those of model 2.
+    for (const std::string trial : {"/trials/1", "/trials/2"}) {
+      std::filesystem::create_directories(folder() + trial);
+      std::ofstream(folder() + trial + "/weights.pt") << "weights";
+    }
     const std::string before = Everything(Read());
+    EXPECT_EQ(*Read().Weights(), (std::map<int, std::string>{{1, "trials/1"}}));
     EXPECT_EQ(Read().State()->change.state(), v1::ExperimentState::FAILED);
     EXPECT_EQ(Everything(Read()), before) << "reading changes nothing";
     EXPECT_THAT(StoppingCalls(Read()), ::testing::IsEmpty());
     const auto writer = JournalWriter::Open(folder());
     ASSERT_TRUE(writer.ok()) << writer.status();
     EXPECT_EQ(Everything(Read()), before);
+    std::filesystem::remove_all(folder() + "/trials");
+    EXPECT_EQ(Everything(Read()), before) << "the journal knows it now";
     {
       // For those who read it with SQL.
       const auto database = SqliteDatabase::Open(file(), SQLITE_OPEN_READONLY);
@@ -850,6 +863,22 @@ TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
     ASSERT_TRUE((*writer)->Write(Batch("records { event { model: 1 attempt: 1 built { params: 7 } } }")).ok());
     EXPECT_EQ(Read().FindModel(1)->params, 7);
   }
+}
+
+TEST_F(JournalTest, KnowsWhereTheWeightsOfTheBestModelsAre) {
+  const auto writer = Create();
+  for (const int model : {1, 2, 3}) ASSERT_TRUE(writer->Write(NewModel(model)).ok());
+  const auto end = [&](int model, const std::string& weights) {
+    v1::JournalBatch batch = EndedModel(model, 0.5);
+    *batch.mutable_records(1)->mutable_weights() = Parse<v1::WeightsKept>(weights);
+    ASSERT_TRUE(writer->Write(batch).ok());
+  };
+  EXPECT_THAT(*Read().Weights(), ::testing::IsEmpty());
+  end(1, "folder: 'trials/4'");
+  end(2, "folder: 'trials/5/2'");
+  EXPECT_EQ(*Read().Weights(), (std::map<int, std::string>{{1, "trials/4"}, {2, "trials/5/2"}}));
+  end(3, "folder: 'trials/6' instead_of: 1");
+  EXPECT_EQ(*Read().Weights(), (std::map<int, std::string>{{2, "trials/5/2"}, {3, "trials/6"}}));
 }
 
 TEST_F(JournalTest, KnowsWhatTheEngineSaidOfTrials) {

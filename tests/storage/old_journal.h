@@ -16,8 +16,14 @@ inline void ExecuteOn(const std::string& file, const std::string& statements) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// Makes a journal that nobody has open what version 7 would have left.
+// Makes a journal that nobody has open what version 8 would have left.
+inline void MakeVersion8(const std::string& file) {
+  ExecuteOn(file, "DROP TABLE weights; ALTER TABLE attempt DROP COLUMN assignment; PRAGMA user_version = 8;");
+}
+
+// Takes from it what version 8 added to version 7, too.
 inline void MakeVersion7(const std::string& file) {
+  MakeVersion8(file);
   ExecuteOn(file, R"sql(
       ALTER TABLE model DROP COLUMN params;
       ALTER TABLE model DROP COLUMN flops;
@@ -25,7 +31,7 @@ inline void MakeVersion7(const std::string& file) {
       PRAGMA user_version = 7;)sql");
 }
 
-// Takes from it what version 7 changed in version 6, too.
+// And what version 7 changed in version 6.
 inline void MakeVersion6(const std::string& file) {
   MakeVersion7(file);
   ExecuteOn(file,

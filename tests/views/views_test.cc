@@ -288,6 +288,7 @@ constexpr char kRecords[] = R"pb(
       outcome: SUCCEEDED
       metrics { values { key: "default" value: 0.9 } }
     }
+    weights { folder: "trials/3" }
   }
   records {
     event {
@@ -530,37 +531,37 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
        "params": 25600000, "flops": 8200000000,
        "metrics": {"final": {"default": 0.75, "accuracy": 0.75}, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:42.000Z", "metrics": {"default": 0.5, "accuracy": 0.5}}]},
-       "failure": null, "stopped": null, "violation": 0.0, "breaks": null, "front": 1,
+       "failure": null, "stopped": null, "violation": 0.0, "breaks": null, "front": 1, "weights": null,
        "attempts": [{"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
          "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:43.250Z", "seconds": 2.25, "merged_with": [2], "alone_because": null, "models_memory": null,
-         "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
+         "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0, "assignment": null}]},
       {"id": 2, "sample": {"op": "depthwise", "p": 0.25}, "status": "FAILED",
        "params": 12, "flops": null,
        "metrics": {"final": null, "intermediate": []},
        "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "stopped": null,
-       "violation": null, "breaks": null, "front": null,
+       "violation": null, "breaks": null, "front": null, "weights": null,
        "attempts": [
          {"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
           "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:42.000Z", "seconds": 1.0, "merged_with": [1], "alone_because": null, "models_memory": 5000000000,
-          "outcome": "LOST", "failure": null, "lost_cause": null, "resumed_steps": 0},
+          "outcome": "LOST", "failure": null, "lost_cause": null, "resumed_steps": 0, "assignment": null},
          {"attempt": 2, "trial": 2, "device": "cuda:1", "node": "host",
           "start": "1970-01-01T00:16:43.000Z", "end": "1970-01-01T00:16:44.000Z", "seconds": 1.0, "merged_with": [], "alone_because": "it runs again", "models_memory": null,
           "outcome": "FAILED",
-          "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "lost_cause": null, "resumed_steps": 0}]},
+          "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "lost_cause": null, "resumed_steps": 0, "assignment": null}]},
       {"id": 3, "sample": {"op": "conv", "p": 0.5}, "status": "SUCCEEDED",
        "params": null, "flops": null,
        "metrics": {"final": {"default": 0.9}, "intermediate": []}, "failure": null, "stopped": null,
-       "violation": 0.0, "breaks": null, "front": 0,
+       "violation": 0.0, "breaks": null, "front": 0, "weights": "trials/3/weights.pt",
        "attempts": [{"attempt": 1, "trial": 3, "device": "cpu:0", "node": "host",
          "start": "1970-01-01T00:16:44.000Z", "end": "1970-01-01T00:16:45.000Z", "seconds": 1.0, "merged_with": [], "alone_because": null, "models_memory": null,
-         "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
+         "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0, "assignment": null}]},
       {"id": 4, "sample": {"op": "depthwise", "p": 0.5}, "status": "RUNNING",
        "params": null, "flops": null,
        "metrics": {"final": null, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:47.000Z", "metrics": {"default": 0.125}}]},
-       "failure": null, "stopped": null, "violation": null, "breaks": null, "front": null,
+       "failure": null, "stopped": null, "violation": null, "breaks": null, "front": null, "weights": null,
        "attempts": [{"attempt": 1, "trial": 4, "device": "cpu:1", "node": "host",
-         "start": "1970-01-01T00:16:46.000Z", "end": null, "seconds": null, "merged_with": [], "alone_because": null, "models_memory": null, "outcome": null, "failure": null, "lost_cause": null, "resumed_steps": 0}]}
+         "start": "1970-01-01T00:16:46.000Z", "end": null, "seconds": null, "merged_with": [], "alone_because": null, "models_memory": null, "outcome": null, "failure": null, "lost_cause": null, "resumed_steps": 0, "assignment": null}]}
     ]})json"))
       << ToText(*document);
 }

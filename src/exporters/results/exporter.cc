@@ -38,23 +38,19 @@ const std::set<std::string>& GraphFormats() {
   return *formats;
 }
 
-// The weights files of the models' successful attempts, as far as they still exist.
-absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& experiment) {
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, experiment.Attempts());
-  std::map<int, int> members;
-  for (const AttemptRecord& attempt : attempts) ++members[attempt.trial];
-  std::map<int, std::string> files;
-  for (const AttemptRecord& attempt : attempts) {
-    if (attempt.end.outcome() != v1::ModelEnded::SUCCEEDED) continue;
-    const std::string folder = TrialOutputFolder(attempt.trial, attempt.model, members.at(attempt.trial) > 1);
-    const std::string file = absl::StrCat(experiment.folder(), "/", folder, "/weights.pt");
-    if (std::filesystem::exists(file)) files[attempt.model] = file;
+// Model -> file of its weights.
+using WeightsOf = std::map<int, std::string>;
+
+// `kept`: JournalReader::Weights. Those files that are there.
+WeightsOf WeightsFiles(const std::string& experiment_folder, const std::map<int, std::string>& kept) {
+  WeightsOf files;
+  for (const auto& [model, folder] : kept) {
+    std::string file = absl::StrCat(experiment_folder, "/", folder, "/weights.pt");
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored)) files[model] = std::move(file);
   }
   return files;
 }
-
-// Model -> file of its weights.
-using WeightsOf = std::map<int, std::string>;
 
 bool HasGraphs(const v1::EngineConfig& engine) { return engine.has_graph() || engine.has_cgo(); }
 
@@ -94,20 +90,20 @@ Exporter WeightsExporter(WeightsOf weights) {
   };
 }
 
-// `models`: best first. `kept`: of so many of them weights are kept.
-absl::Status CheckWeights(const std::vector<ModelRecord>& models, const WeightsOf& weights, const std::string& format,
-                          int kept) {
+// `kept`: JournalReader::Weights. `best`: of so many models weights are kept.
+absl::Status CheckWeights(const std::vector<ModelRecord>& models, const WeightsOf& weights,
+                          const std::map<int, std::string>& kept, int best, const std::string& format) {
   std::vector<int> missing;
   bool should_be_there = false;
-  for (size_t i = 0; i < models.size(); ++i) {
-    if (weights.count(models[i].model) > 0) continue;
-    missing.push_back(models[i].model);
-    should_be_there = should_be_there || static_cast<int>(i) < kept;
+  for (const ModelRecord& model : models) {
+    if (weights.count(model.model) > 0) continue;
+    missing.push_back(model.model);
+    should_be_there = should_be_there || kept.count(model.model) > 0;
   }
   if (missing.empty()) return absl::OkStatus();
   const std::string why =
       should_be_there
-          ? absl::StrCat(" are missing, although the experiment has `keep_weights { best: ", kept,
+          ? absl::StrCat(" are missing, although the experiment has `keep_weights { best: ", best,
                          " }`: their files are not in its folder `trials` (any more)")
           : " were not kept: an experiment keeps those of its N best models with `keep_weights { best: N }`";
   return absl::FailedPreconditionError(
@@ -144,9 +140,10 @@ absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std
         "format ", format, " needs a network, and the models of a space of `choices` have none; what can be exported: ",
         absl::StrJoin(ExportFormats(), ", ")));
   }
-  LANISTA_ASSIGN_OR_RETURN(WeightsOf weights, WeightsFiles(experiment));
+  LANISTA_ASSIGN_OR_RETURN(const auto kept, experiment.Weights());
+  WeightsOf weights = WeightsFiles(experiment.folder(), kept);
   const absl::Status trained =
-      CheckWeights(models, weights, format, experiment.experiment().config().keep_weights().best());
+      CheckWeights(models, weights, kept, experiment.experiment().config().keep_weights().best(), format);
   if (format == "weights") {
     LANISTA_RETURN_IF_ERROR(trained);
     return WeightsExporter(std::move(weights));
