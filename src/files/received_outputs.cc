@@ -46,7 +46,7 @@ absl::StatusOr<std::string> PlaceOf(const v1::AssignmentOutputs& outputs, const 
 }  // namespace
 
 absl::StatusOr<ReceivedOutput> ReceivedOutput::Begin(const v1::AssignmentOutputs& outputs,
-                                                     const v1::OutputHeader& header) {
+                                                     const v1::OutputHeader& header, DiskRoom* room) {
   LANISTA_RETURN_IF_ERROR(PlaceOf(outputs, header).status());
   const FileSetLimits limits = header.has_output_of()       ? kOutputLimits
                                : header.has_checkpoint_of() ? kCheckpointLimits
@@ -60,9 +60,12 @@ absl::StatusOr<ReceivedOutput> ReceivedOutput::Begin(const v1::AssignmentOutputs
   LANISTA_ASSIGN_OR_RETURN(
       std::unique_ptr<FileSetWriter> writer,
       FileSetWriter::Begin(header.files(), absl::StrCat(outputs.incoming_folder(), "/", NewUniqueId()), limits));
+  uint64_t bytes = 0;
+  for (const v1::SetFile& file : header.files().files()) bytes += static_cast<uint64_t>(file.size());
+  LANISTA_ASSIGN_OR_RETURN(DiskRoom::Taken taken, room->Take(outputs.folder(), bytes));
   v1::OutputHeader kept = header;
   kept.clear_files();
-  return ReceivedOutput(std::move(kept), std::move(writer));
+  return ReceivedOutput(std::move(kept), std::move(taken), std::move(writer));
 }
 
 absl::Status ReceivedOutput::Commit(const v1::AssignmentOutputs& outputs) {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "protos/node.pb.h"
+#include "src/files/disk_room.h"
 #include "src/files/file_set.h"
 #include "src/files/file_set_writer.h"
 
@@ -23,19 +24,21 @@ namespace lanista {
 // Something that a node delivers. Used by one thread at a time; calls write files.
 class ReceivedOutput {
  public:
-  // PERMISSION_DENIED: the assignment writes no such thing (any more). Else those of FileSetWriter.
-  static absl::StatusOr<ReceivedOutput> Begin(const v1::AssignmentOutputs& outputs, const v1::OutputHeader& header);
+  // PERMISSION_DENIED: the assignment writes no such thing (any more). Else those of `room` and of FileSetWriter.
+  static absl::StatusOr<ReceivedOutput> Begin(const v1::AssignmentOutputs& outputs, const v1::OutputHeader& header,
+                                              DiskRoom* room);
 
   absl::Status Write(absl::string_view bytes) { return writer_->Write(bytes); }
   // Puts it at its place. `outputs`: as they are now, because the assignment may have ended meanwhile.
   absl::Status Commit(const v1::AssignmentOutputs& outputs);
 
  private:
-  ReceivedOutput(v1::OutputHeader header, std::unique_ptr<FileSetWriter> writer)
-      : header_(std::move(header)), writer_(std::move(writer)) {}
+  ReceivedOutput(v1::OutputHeader header, DiskRoom::Taken room, std::unique_ptr<FileSetWriter> writer)
+      : header_(std::move(header)), room_(std::move(room)), writer_(std::move(writer)) {}
 
   // Without `files`.
   v1::OutputHeader header_;
+  DiskRoom::Taken room_;
   std::unique_ptr<FileSetWriter> writer_;
 };
 

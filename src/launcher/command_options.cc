@@ -153,6 +153,8 @@ class CommandAdder {
     AddSize(serve, "--upload-limit", &line_.upload_limit, "1GB",
             "how much an experiment's files may have that its client uploads");
     AddSize(serve, "--upload-space", &line_.upload_space, "20GB", "how much uploaded files may have, all together");
+    AddSize(serve, "--keep-free", &line_.keep_free, "1GB",
+            "how much of the state folder's disk stays free for journals: what nodes deliver waits there meanwhile");
     AddPage(serve);
     AddDevices(serve);
     AddData(serve);

@@ -35,6 +35,7 @@
 #include "src/rpc/address.h"
 #include "src/rpc/head_file.h"
 #include "src/rpc/head_server.h"
+#include "src/rpc/node_limits.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
 #include "src/service/node_gateway.h"
@@ -157,7 +158,9 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(nodes, head->AcceptNodes(std::chrono::seconds(line.lost_after)));
   LANISTA_RETURN_IF_ERROR(
       SeekNodes(context, *head, devices.training_service(), state_dir.root(), *server, tunnel_token));
-  server->AcceptNodes(nodes, program);
+  NodeLimits limits;
+  limits.keep_free = line.keep_free;
+  server->AcceptNodes(nodes, program, limits);
   // Done before clients can ask, so that nobody sees these experiments as interrupted.
   head->ResumeServed();
   server->Open();

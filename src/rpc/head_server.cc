@@ -87,8 +87,8 @@ class HeadServer::Impl {
     return absl::OkStatus();
   }
 
-  void AcceptNodes(NodeGateway* nodes, const std::string& program, std::chrono::milliseconds hello_limit) {
-    nodes_.Accept(nodes, program, hello_limit);
+  void AcceptNodes(NodeGateway* nodes, const std::string& program, const NodeLimits& limits) {
+    nodes_.Accept(nodes, program, limits);
   }
 
   void Open() {
@@ -142,8 +142,8 @@ class HeadServer::Impl {
 HeadServer::HeadServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HeadServer::~HeadServer() = default;
 
-void HeadServer::AcceptNodes(NodeGateway* nodes, const std::string& program, std::chrono::milliseconds hello_limit) {
-  impl_->AcceptNodes(nodes, program, hello_limit);
+void HeadServer::AcceptNodes(NodeGateway* nodes, const std::string& program, const NodeLimits& limits) {
+  impl_->AcceptNodes(nodes, program, limits);
 }
 void HeadServer::Open() { impl_->Open(); }
 void HeadServer::Close() { impl_->Close(); }

@@ -2,12 +2,12 @@
 #ifndef LANISTA_SRC_RPC_HEAD_SERVER_H_
 #define LANISTA_SRC_RPC_HEAD_SERVER_H_
 
-#include <chrono>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "src/rpc/address.h"
+#include "src/rpc/node_limits.h"
 #include "src/rpc/port_protection.h"
 #include "src/service/experiments.h"
 #include "src/service/node_gateway.h"
@@ -28,9 +28,8 @@ class HeadServer {
   ~HeadServer();
 
   // Nodes may join, once it serves. `nodes` must outlive it. `program`: of the head's own trial processes; empty: it
-  // has none. A stream on which no node says hello within `hello_limit` is ended. REQUIRES: before Open.
-  void AcceptNodes(NodeGateway* nodes, const std::string& program,
-                   std::chrono::milliseconds hello_limit = std::chrono::seconds(10));
+  // has none. REQUIRES: before Open.
+  void AcceptNodes(NodeGateway* nodes, const std::string& program, const NodeLimits& limits = {});
 
   // Serves from now on.
   void Open();

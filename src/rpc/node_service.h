@@ -6,13 +6,16 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "absl/status/status.h"
 #include "protos/node.grpc.pb.h"
 #include "src/base/work_queue.h"
+#include "src/files/disk_room.h"
 #include "src/files/served_inputs.h"
+#include "src/rpc/node_limits.h"
 #include "src/service/node_gateway.h"
 
 namespace lanista {
@@ -24,7 +27,7 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   ~NodeServiceImpl() override;
 
   // See HeadServer. Until Accept all calls get UNAVAILABLE; nodes whose streams end so try again.
-  void Accept(NodeGateway* nodes, std::string program, std::chrono::milliseconds hello_limit);
+  void Accept(NodeGateway* nodes, std::string program, const NodeLimits& limits);
   void Open();
   void Close();
 
@@ -59,6 +62,7 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   NodeGateway* nodes_ = nullptr;
   std::string program_;
   std::chrono::milliseconds hello_limit_{0};
+  std::optional<DiskRoom> room_;
 
   std::mutex mutex_;
   // Protected by mutex_.

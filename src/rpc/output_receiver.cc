@@ -14,8 +14,8 @@ constexpr std::chrono::seconds kIdleLimit(60);
 }  // namespace
 
 OutputReceiver* OutputReceiver::Start(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes,
-                                      std::shared_ptr<void> held) {
-  const std::shared_ptr<OutputReceiver> receiver(new OutputReceiver(context, queue, nodes, std::move(held)));
+                                      DiskRoom* room, std::shared_ptr<void> held) {
+  const std::shared_ptr<OutputReceiver> receiver(new OutputReceiver(context, queue, nodes, room, std::move(held)));
   receiver->self_ = receiver;
   receiver->ReadOn();
   return receiver.get();
@@ -47,7 +47,7 @@ void OutputReceiver::OnPart() {
     request_.set_assignment(part_.header().assignment());
     return Ask([this](const Outputs& outputs) {
       if (!outputs.ok()) return End(outputs.status());
-      absl::StatusOr<ReceivedOutput> output = ReceivedOutput::Begin(*outputs, part_.header());
+      absl::StatusOr<ReceivedOutput> output = ReceivedOutput::Begin(*outputs, part_.header(), &room_);
       if (!output.ok()) return End(output.status());
       output_ = *std::move(output);
       ReadOn();

@@ -27,15 +27,16 @@ namespace lanista {
 class OutputReceiver final : public grpc::ServerReadReactor<v1::OutputPart>,
                              public std::enable_shared_from_this<OutputReceiver> {
  public:
-  // Lives until its call is done, as does `held`. `queue` and `nodes` outlive it.
+  // Lives until its call is done, as does `held`. `queue`, `nodes` and `room` outlive it.
   static OutputReceiver* Start(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes,
-                               std::shared_ptr<void> held);
+                               DiskRoom* room, std::shared_ptr<void> held);
 
  private:
   using Outputs = absl::StatusOr<v1::AssignmentOutputs>;
 
-  OutputReceiver(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes, std::shared_ptr<void> held)
-      : context_(*context), queue_(*queue), nodes_(*nodes), held_(std::move(held)) {}
+  OutputReceiver(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes, DiskRoom* room,
+                 std::shared_ptr<void> held)
+      : context_(*context), queue_(*queue), nodes_(*nodes), room_(*room), held_(std::move(held)) {}
 
   void OnReadDone(bool ok) override;
   void OnDone() override;
@@ -51,6 +52,7 @@ class OutputReceiver final : public grpc::ServerReadReactor<v1::OutputPart>,
   grpc::CallbackServerContext& context_;
   WorkQueue& queue_;
   NodeGateway& nodes_;
+  DiskRoom& room_;
   std::shared_ptr<void> held_;
   std::shared_ptr<OutputReceiver> self_;
 

@@ -74,7 +74,8 @@ TEST_F(ConversionFolderTest, WhatIsDeliveredGetsWhereItIsTakenFrom) {
   file.set_size(6);
   file.set_sha256(Sha256("source"));
   const v1::AssignmentOutputs outputs = OutputsOf(for_node_);
-  absl::StatusOr<ReceivedOutput> received = ReceivedOutput::Begin(outputs, header);
+  DiskRoom room;
+  absl::StatusOr<ReceivedOutput> received = ReceivedOutput::Begin(outputs, header, &room);
   ASSERT_TRUE(received.ok()) << received.status();
   EXPECT_EQ(received->Write("source"), absl::OkStatus());
   EXPECT_EQ(received->Commit(outputs), absl::OkStatus());
@@ -89,7 +90,7 @@ TEST_F(ConversionFolderTest, WhatIsDeliveredGetsWhereItIsTakenFrom) {
     } else {
       other.set_checkpoint_of(kConvertedModel);
     }
-    EXPECT_TRUE(absl::IsPermissionDenied(ReceivedOutput::Begin(outputs, other).status()));
+    EXPECT_TRUE(absl::IsPermissionDenied(ReceivedOutput::Begin(outputs, other, &room).status()));
   }
 }
 

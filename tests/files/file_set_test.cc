@@ -194,13 +194,16 @@ class ReceivedOutputsTest : public ::testing::Test {
     return header;
   }
   absl::Status Deliver(const v1::OutputHeader& header, const std::string& content) {
-    absl::StatusOr<ReceivedOutput> output = ReceivedOutput::Begin(outputs_, header);
+    absl::StatusOr<ReceivedOutput> output = ReceivedOutput::Begin(outputs_, header, &room_);
     if (!output.ok()) return output.status();
     const absl::Status written = output->Write(content);
     return written.ok() ? output->Commit(now_.value_or(outputs_)) : written;
   }
 
   const std::string folder_ = FreshFolder();
+  // The disk that the head seems to have.
+  DiskRoom::Space disk_ = {1 << 20, 1 << 20};
+  DiskRoom room_{/*keep_free=*/1000, [this](const std::string&) { return disk_; }};
   v1::AssignmentOutputs outputs_;
   // What the head says when all has come, where that differs.
   std::optional<v1::AssignmentOutputs> now_;
@@ -226,6 +229,29 @@ TEST_F(ReceivedOutputsTest, EverythingGetsToItsPlaceAndTwiceIsOnce) {
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_EQ(reader->files().files(0).sha256(), Sha256("step 5"));
   EXPECT_TRUE(absl::IsPermissionDenied(ReadCheckpoint(outputs_, 4).status()));
+}
+
+TEST_F(ReceivedOutputsTest, SomeOfTheDiskStaysFreeWhateverIsOnItsWay) {
+  v1::OutputHeader output = Header("a", std::string(400, 'x'));
+  output.set_output_of(3);
+  const auto begin = [&] { return ReceivedOutput::Begin(outputs_, output, &room_); };
+  disk_.free = 1399;
+  const absl::Status full = begin().status();
+  EXPECT_TRUE(absl::IsUnavailable(full)) << full;
+  EXPECT_THAT(std::string(full.message()), HasSubstr("--keep-free"));
+  EXPECT_TRUE(IsEmptyFolder(folder_ + "/incoming"));
+  disk_.free = 1800;
+  {
+    const auto first = begin(), second = begin();
+    EXPECT_TRUE(first.ok() && second.ok());
+    EXPECT_TRUE(absl::IsUnavailable(begin().status())) << "both will need their room";
+  }
+  EXPECT_TRUE(begin().ok()) << "neither does any more";
+  // Of a small disk a tenth stays free.
+  disk_ = {/*free=*/900, /*size=*/5000};
+  EXPECT_TRUE(begin().ok());
+  disk_.free = 899;
+  EXPECT_FALSE(begin().ok());
 }
 
 TEST_F(ReceivedOutputsTest, WhatTheAssignmentDoesNotWriteIsRefused) {

@@ -142,10 +142,11 @@ void MakeDigestsRight(std::vector<v1::OutputPart>* parts) {
 
 // As OutputReceiver does it. OK: it is at its place.
 absl::Status Deliver(const std::vector<v1::OutputPart>& parts, bool ends_before, Site* site) {
+  DiskRoom room;
   std::optional<ReceivedOutput> output;
   for (const v1::OutputPart& part : parts) {
     if (part.has_header() && !output.has_value()) {
-      absl::StatusOr<ReceivedOutput> begun = ReceivedOutput::Begin(site->outputs(), part.header());
+      absl::StatusOr<ReceivedOutput> begun = ReceivedOutput::Begin(site->outputs(), part.header(), &room);
       if (!begun.ok()) return begun.status();
       output = *std::move(begun);
       continue;

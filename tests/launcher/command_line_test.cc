@@ -78,6 +78,7 @@ TEST(CommandLineTest, NodesHaveAHeadAndDevices) {
   EXPECT_EQ(Good({"nodes", "--head", "h:1"}).command, "nodes");
   EXPECT_EQ(Good({"drain", "n", "--head", "h:1"}).node, "n");
   EXPECT_EQ(Good({"serve", "--lost-after", "5"}).lost_after, 5);
+  EXPECT_EQ(Good({"serve", "--keep-free", "2GB"}).keep_free, uint64_t{2} << 30);
   EXPECT_THAT(Good({"node", "--head", "h:1", "--label", "gpu=a100", "--label", "rack=7"}).labels,
               ElementsAre("gpu=a100", "rack=7"));
   for (const char* command : {"run", "validate", "resume"}) {

@@ -36,6 +36,7 @@
 #include "src/rpc/head_file.h"
 #include "src/rpc/head_server.h"
 #include "src/rpc/node_client.h"
+#include "src/rpc/node_limits.h"
 #include "tests/rpc/sockets.h"
 #include "tests/service/service_testing.h"
 
@@ -440,7 +441,9 @@ TEST_F(NodeServiceTest, ANodeThatDoesNotReadCostsABoundedAmount) {
 
 TEST_F(NodeServiceTest, AStreamOnWhichNobodySaysHelloEnds) {
   server_ = *HeadServer::Start(*ParseAddress("127.0.0.1:0"), &experiments_);
-  server_->AcceptNodes(&gateway_, "p", /*hello_limit=*/std::chrono::milliseconds(1));
+  NodeLimits limits;
+  limits.hello = std::chrono::milliseconds(1);
+  server_->AcceptNodes(&gateway_, "p", limits);
   server_->Open();
   const auto stub =
       v1::NodeService::NewStub(grpc::CreateChannel(server_->address().ToText(), grpc::InsecureChannelCredentials()));
