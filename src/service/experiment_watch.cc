@@ -17,6 +17,8 @@ namespace {
 
 constexpr size_t kMaxEvents = 500;
 constexpr size_t kMaxEventBytes = 1 << 20;
+// So many facts of models are many.
+constexpr int64_t kManyFacts = 100;
 
 // Whether they are as many as were asked for.
 bool IsFull(const std::vector<v1::ExperimentEvent>& events) {
@@ -27,18 +29,32 @@ bool IsFull(const std::vector<v1::ExperimentEvent>& events) {
 
 }  // namespace
 
-absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next() {
+absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next(Form form) {
   // For this moment only: a transaction that stays open would keep SQLite from tidying its log.
-  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder_));
+  LANISTA_ASSIGN_OR_RETURN(JournalReader opened, JournalReader::Open(folder_));
+  const auto journal = std::make_shared<const JournalReader>(std::move(opened));
+  const JournalReader& reader = *journal;
   waiter_->polls = reader.holder() != getpid();
-  Batch batch;
-  LANISTA_ASSIGN_OR_RETURN(batch.events, reader.EventsAfter(after_, kMaxEvents, kMaxEventBytes));
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
+  Batch batch;
+  batch.more = !reader.holder().has_value() || IsFinal(state.change.state());
+  if (form == Form::kManyAsModels) {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader::NewFacts facts, reader.CountFactsAfter(after_));
+    if (facts.of_models >= kManyFacts && facts.reports == 0) {
+      LANISTA_ASSIGN_OR_RETURN(batch.events, reader.OwnEventsAfter(after_));
+      LANISTA_ASSIGN_OR_RETURN(batch.models, reader.ModelsChangedAfter(after_));
+      batch.journal = journal;
+      after_ = facts.last;
+      return batch;
+    }
+  }
+  LANISTA_ASSIGN_OR_RETURN(batch.events, reader.EventsAfter(after_, kMaxEvents, kMaxEventBytes));
   if (!batch.events.empty()) {
     after_ = batch.events.back().number();
-    batch.more = IsFull(batch.events) || !reader.holder().has_value() || IsFinal(state.change.state());
+    batch.more = batch.more || IsFull(batch.events);
     return batch;
   }
+  batch.more = false;
   if (IsFinal(state.change.state())) {
     batch.ended = true;
     LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());

@@ -30,9 +30,19 @@ namespace lanista {
 // comes late gets everything, once. Used by one thread at a time.
 class ExperimentWatch {
  public:
+  // In which form much comes.
+  enum class Form {
+    kEvents,
+    // Where many models began and ended, and nothing was reported: which ones these are.
+    kManyAsModels,
+  };
   struct Batch {
     // The events in their order; each was recorded before.
     std::vector<v1::ExperimentEvent> events;
+    // Models, in the place of their events: what the journal says of them holds, which is open at this moment.
+    // Empty and null: all comes as events.
+    std::vector<int> models;
+    std::shared_ptr<const JournalReader> journal;
     // Next has something to say at once: more events, or how it ended. Else the watch will be woken.
     bool more = false;
     // The experiment has come to its end, and these are the last.
@@ -41,7 +51,9 @@ class ExperimentWatch {
 
   // What comes next, at most some hundred events. Empty: nothing yet, and the watch will be woken. ABORTED: nobody runs
   // the experiment any more, and all that was recorded has been given. Reads the disk and does not wait.
-  absl::StatusOr<Batch> Next();
+  absl::StatusOr<Batch> Next(Form form = Form::kEvents);
+  // The number of the last event that was given.
+  int64_t number() const { return after_; }
 
  private:
   friend class Experiments;
@@ -49,7 +61,6 @@ class ExperimentWatch {
   ExperimentWatch(std::string folder, int64_t after) : folder_(std::move(folder)), after_(after) {}
 
   const std::string folder_;
-  // The number of the last event that was given.
   int64_t after_;
   std::shared_ptr<News::Waiter> waiter_;
 };

@@ -255,6 +255,16 @@ class JournalReader {
   // The models with facts after the fact of this number, sorted. Not for journals of version 2.
   absl::StatusOr<std::vector<int>> ModelsChangedAfter(int64_t number) const;
 
+  // Facts behind one, as far as they are events of EventsAfter.
+  struct NewFacts {
+    // The number of the last of them; 0: there are none.
+    int64_t last = 0;
+    // How many are about models: attempts that began, were built or ended, and outcomes; and how many are reports.
+    int64_t of_models = 0;
+    int64_t reports = 0;
+  };
+  absl::StatusOr<NewFacts> CountFactsAfter(int64_t number) const;
+
   // The number of the last trial; 0: no trial was queued.
   absl::StatusOr<int> LastTrial() const;
 
@@ -263,6 +273,8 @@ class JournalReader {
   // were recorded; the creation comes as a state, and an outcome that a resume has removed has no details.
   // FAILED_PRECONDITION for journals of version 2, which have no order of facts.
   absl::StatusOr<std::vector<v1::ExperimentEvent>> EventsAfter(int64_t number, int limit, size_t max_bytes) const;
+  // Those of them that are about the experiment itself: its creation, its space and its states.
+  absl::StatusOr<std::vector<v1::ExperimentEvent>> OwnEventsAfter(int64_t number) const;
 
  private:
   JournalReader() = default;
@@ -278,6 +290,9 @@ class JournalReader {
   absl::Status ReadAttempts(bool with_metrics, const std::string& clauses,
                             const std::function<absl::Status(AttemptRecord)>& visit) const;
   absl::StatusOr<std::vector<IntermediateRecord>> QueryIntermediates(const std::string& clauses) const;
+  // `kinds`: of facts, as a list in SQL.
+  absl::StatusOr<std::vector<v1::ExperimentEvent>> QueryEvents(int64_t number, const std::string& kinds, int limit,
+                                                               size_t max_bytes) const;
 
   std::string folder_;
   int version_ = 0;

@@ -1,4 +1,5 @@
-// JournalReader::EventsAfter: rebuilds the events that watchers got from the recorded facts.
+// JournalReader: rebuilds the events that watchers got from the recorded facts.
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -10,6 +11,11 @@
 
 namespace lanista {
 namespace {
+
+// The kinds of facts that are events.
+constexpr char kOwnKinds[] = "'experiment', 'space', 'state_change'";
+constexpr char kModelKinds[] = "'attempt_started', 'model_built', 'attempt_ended', 'outcome'";
+constexpr char kReportKind[] = "'attempt_reported'";
 
 // One row of the table `fact`.
 struct Fact {
@@ -155,8 +161,28 @@ class EventQuery {
 
 }  // namespace
 
+absl::StatusOr<JournalReader::NewFacts> JournalReader::CountFactsAfter(int64_t number) const {
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare(absl::StrCat("SELECT ifnull(max(number), 0), total(kind IN (", kModelKinds,
+                                     ")), total(kind = ", kReportKind, ") FROM fact WHERE number > ? AND kind IN (",
+                                     kOwnKinds, ", ", kModelKinds, ", ", kReportKind, ")")));
+  LANISTA_RETURN_IF_ERROR(row.Start(number));
+  LANISTA_RETURN_IF_ERROR(row.Next().status());
+  return NewFacts{row.Int64(0), row.Int64(1), row.Int64(2)};
+}
+
 absl::StatusOr<std::vector<v1::ExperimentEvent>> JournalReader::EventsAfter(int64_t number, int limit,
                                                                             size_t max_bytes) const {
+  return QueryEvents(number, absl::StrCat(kOwnKinds, ", ", kModelKinds, ", ", kReportKind), limit, max_bytes);
+}
+
+absl::StatusOr<std::vector<v1::ExperimentEvent>> JournalReader::OwnEventsAfter(int64_t number) const {
+  return QueryEvents(number, kOwnKinds, std::numeric_limits<int>::max(), std::numeric_limits<size_t>::max());
+}
+
+absl::StatusOr<std::vector<v1::ExperimentEvent>> JournalReader::QueryEvents(int64_t number, const std::string& kinds,
+                                                                            int limit, size_t max_bytes) const {
   if (version_ < kVersionWithFacts) {
     return absl::FailedPreconditionError(absl::StrCat("an older Lanista wrote the journal of ",
                                                       experiment_.experiment(),
@@ -165,9 +191,9 @@ absl::StatusOr<std::vector<v1::ExperimentEvent>> JournalReader::EventsAfter(int6
   LANISTA_ASSIGN_OR_RETURN(EventQuery query, EventQuery::Prepare(database_, version_));
   LANISTA_ASSIGN_OR_RETURN(
       SqliteStatement row,
-      database_.Prepare("SELECT number, time, kind, id, attempt, sequence FROM fact WHERE number > ? AND kind IN "
-                        "('experiment', 'space', 'state_change', 'attempt_started', 'model_built', "
-                        "'attempt_reported', 'attempt_ended', 'outcome') ORDER BY number LIMIT ?"));
+      database_.Prepare(absl::StrCat("SELECT number, time, kind, id, attempt, sequence FROM fact WHERE number > ? "
+                                     "AND kind IN (",
+                                     kinds, ") ORDER BY number LIMIT ?")));
   LANISTA_RETURN_IF_ERROR(row.Start(number, limit));
   std::vector<v1::ExperimentEvent> events;
   size_t bytes = 0;

@@ -409,11 +409,13 @@ HttpResponse Api::Events(const HttpRequest& request, const ExperimentPlace& plac
   int64_t last = 0;
   if (absl::SimpleAtoi(request.Header("last-event-id"), &last)) after = last;
   if (!after.ok()) return ErrorResponse(after.status());
+  const bool as_models = QueryText(request, "models", "0") == "1";
   HttpResponse response;
   // Proxies are to hand on each message as it comes.
   response.headers = {{"Content-Type", "text/event-stream"}, {"X-Accel-Buffering", "no"}};
   if (request.method == "HEAD") return response;
-  absl::StatusOr<std::shared_ptr<HttpStream>> stream = streams_.Open(place.id, *after);
+  absl::StatusOr<std::shared_ptr<HttpStream>> stream = streams_.Open(
+      place.id, *after, as_models ? ExperimentWatch::Form::kManyAsModels : ExperimentWatch::Form::kEvents);
   if (!stream.ok()) return ErrorResponse(stream.status());
   response.stream = *std::move(stream);
   return response;

@@ -151,7 +151,8 @@ Json ColumnsDocument(const ExperimentTable& table) {
        stopped = Json::array(), failures = Json::array(), failure_of = Json::array();
   Words statuses;
   std::map<std::pair<std::string, std::string>, size_t> known_failures;
-  const std::map<int, int> fronts = FrontsOf(table);
+  std::map<int, int> fronts;
+  if (!table.is_part()) fronts = FrontsOf(table);
   const int64_t experiment_start = table.started().has_value() ? absl::ToUnixMillis(*table.started()) : 0;
   for (const TableModel& model : table.models()) {
     ids.push_back(model.model);
@@ -197,8 +198,9 @@ Json ColumnsDocument(const ExperimentTable& table) {
              &document);
   document["choices"] = ChoicesJson(table);
   document["metrics"] = MetricsJson(table);
-  AddColumns({{"latest", &latest}, {"violation", &violation}, {"front", &front}, {"stopped_step", &stopped}},
-             &document);
+  AddColumns({{"latest", &latest}, {"violation", &violation}}, &document);
+  if (!table.is_part()) AddColumns({{"front", &front}}, &document);
+  AddColumns({{"stopped_step", &stopped}}, &document);
   document["failures"] = std::move(failures);
   AddColumns({{"failure_of", &failure_of}}, &document);
   return document;

@@ -9,7 +9,8 @@ namespace lanista {
 
 // `columns`: the table of models by column. Every number is the one of `trials`; null is what is not there. NaN and
 // infinities are the strings "NaN", "Infinity" and "-Infinity". Browsers load all of it at once, so it is short: times
-// are those since the experiment's or the attempt's start, and what all models have in common is said once.
+// are those since the experiment's or the attempt's start, and what all models have in common is said once. Of a table
+// of some models it has no `front`, which takes all of them.
 nlohmann::ordered_json ColumnsDocument(const ExperimentTable& table);
 
 // `attempts`: which device was busy with what, and when.

@@ -7,20 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/util/json_util.h"
-#include "protos/service.pb.h"
-#include "spdlog/spdlog.h"
-#include "src/base/display_text.h"
-#include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/base/thread_priority.h"
-#include "src/base/utf8.h"
 #include "src/storage/journal.h"
+#include "src/web/event_messages.h"
 
 namespace lanista {
 namespace {
-
-using Text = std::shared_ptr<const std::string>;
 
 // Of one stream in a row, so that others get their turn.
 constexpr int kBatchesInARow = 8;
@@ -28,52 +21,23 @@ constexpr int kBatchesInARow = 8;
 // The pause behind so many events is this long.
 constexpr std::chrono::microseconds kPausePerEvent(400);
 
-Text MakeText(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
+// Their numbers; 0: last words are no fact, and have none.
+int64_t NumberOf(const std::vector<v1::ExperimentEvent>& events) { return events.empty() ? 0 : events.back().number(); }
 
-// {"events": [...]}. Fields at their defaults are left out: to write them costs several times as much as all the rest.
-std::string EventsJson(const std::string& experiment, const v1::WatchReply& shown) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  const auto encoded = google::protobuf::util::MessageToJsonString(shown, &json, options);
-  if (encoded.ok()) return json;
-  // Times beyond the year 9999 have no form in JSON; those of a journal end in 2262.
-  spdlog::error("{}the page does not see facts up to {}: {}", LogTag(experiment), shown.events().rbegin()->number(),
-                OneLine(ToUtf8(std::string(encoded.message()))));
-  return R"({"events":[]})";
+// What a batch that is not empty says.
+absl::StatusOr<EventMessage> MessageOf(ExperimentWatch::Batch batch, int64_t number) {
+  if (batch.models.empty()) return EventsMessage(std::move(batch.events), number);
+  return ModelsMessage(std::move(batch.events), *batch.journal, batch.models, number);
 }
 
-// The message with these events. What each of them would repeat is left out: the experiment, which the stream's address
-// names, and in a model's event the time, which is that of the fact.
-Text EncodeEvents(std::vector<v1::ExperimentEvent> events) {
-  const std::string experiment = events.front().experiment();
-  // Last words are no fact, and have no number.
-  const int64_t number = events.back().number();
-  v1::WatchReply shown;
-  for (v1::ExperimentEvent& event : events) {
-    event.clear_experiment();
-    if (event.has_model()) {
-      event.mutable_model()->clear_experiment();
-      event.mutable_model()->clear_time();
-    }
-    *shown.add_events() = std::move(event);
-  }
-  const std::string id = number > 0 ? absl::StrCat("id: ", number, "\n") : "";
-  return MakeText(absl::StrCat(id, "event: facts\ndata: ", EventsJson(experiment, shown), "\n\n"));
-}
-
-Text EndMessage(const char* event) { return MakeText(absl::StrCat("event: ", event, "\ndata: {}\n\n")); }
-
-// The number of the last of them; `otherwise` where that has none.
-int64_t LastNumber(const std::vector<v1::ExperimentEvent>& events, int64_t otherwise) {
-  return events.empty() || events.back().number() == 0 ? otherwise : events.back().number();
-}
+// Of a model that comes in the place of its events: it began, it ended, it has an outcome.
+constexpr size_t kEventsPerModel = 3;
 
 // Writes what ends a watch to a stream, and ends that. Whoever reads it comes again after another error, and is told
 // of it then.
 void WriteEnd(const absl::Status& status, HttpStream* stream) {
-  if (status.ok()) stream->Write(EndMessage("ended"));
-  if (absl::IsAborted(status)) stream->Write(EndMessage("gone"));
+  if (status.ok()) stream->Write(EmptyMessage("ended"));
+  if (absl::IsAborted(status)) stream->Write(EmptyMessage("gone"));
   stream->End();
 }
 
@@ -95,7 +59,8 @@ void EventStreams::Close() {
   wakes_->changed.notify_all();
 }
 
-absl::StatusOr<std::shared_ptr<HttpStream>> EventStreams::Open(const std::string& experiment, int64_t after) {
+absl::StatusOr<std::shared_ptr<HttpStream>> EventStreams::Open(const std::string& experiment, int64_t after,
+                                                               ExperimentWatch::Form form) {
   LANISTA_ASSIGN_OR_RETURN(const ExperimentPlace place, experiments_.Locate(experiment));
   {
     LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
@@ -113,7 +78,7 @@ absl::StatusOr<std::shared_ptr<HttpStream>> EventStreams::Open(const std::string
   {
     const std::lock_guard<std::mutex> lock(wakes_->mutex);
     if (wakes_->ended) return absl::UnavailableError("this server ends; try again");
-    arrivals_.emplace_back(place.id, std::move(reader));
+    arrivals_.emplace_back(FeedKey(place.id, form), std::move(reader));
     wakes_->woken.insert(place.id);
   }
   wakes_->changed.notify_one();
@@ -144,14 +109,16 @@ void EventStreams::Work() {
     wakes.changed.wait_until(lock, next_comment, [&wakes] { return wakes.ended || !wakes.woken.empty(); });
     if (wakes.ended) break;
     const std::set<std::string> woken = std::exchange(wakes.woken, {});
-    for (auto& [id, reader] : std::exchange(arrivals_, {})) feeds_[id].readers.push_back(std::move(reader));
+    for (auto& [key, reader] : std::exchange(arrivals_, {})) feeds_[key].readers.push_back(std::move(reader));
     lock.unlock();
     std::set<std::string> unfinished;
     for (const std::string& id : woken) {
-      const auto feed = feeds_.find(id);
-      if (feed == feeds_.end()) continue;
-      if (Serve(id, &feed->second)) unfinished.insert(id);
-      if (feed->second.readers.empty()) feeds_.erase(feed);
+      for (const ExperimentWatch::Form form : {ExperimentWatch::Form::kEvents, ExperimentWatch::Form::kManyAsModels}) {
+        const auto feed = feeds_.find(FeedKey(id, form));
+        if (feed == feeds_.end()) continue;
+        if (Serve(feed->first, &feed->second)) unfinished.insert(id);
+        if (feed->second.readers.empty()) feeds_.erase(feed);
+      }
     }
     // Who is behind is not held up: it would never catch up with a quick search.
     const Clock::duration longest = unfinished.empty() ? options_.longest_pause : options_.pause;
@@ -166,17 +133,17 @@ void EventStreams::Work() {
     wakes.woken.insert(unfinished.begin(), unfinished.end());
     if (wakes.changed.wait_for(lock, pause, [&wakes] { return wakes.ended; })) break;
   }
-  for (auto& [id, reader] : arrivals_) reader.stream->End();
+  for (auto& [key, reader] : arrivals_) reader.stream->End();
   lock.unlock();
-  for (auto& [id, feed] : feeds_) {
+  for (auto& [key, feed] : feeds_) {
     for (Reader& reader : feed.readers) reader.stream->End();
   }
   feeds_.clear();
 }
 
-bool EventStreams::Serve(const std::string& id, Feed* feed) {
+bool EventStreams::Serve(const FeedKey& key, Feed* feed) {
   feed->readers.remove_if([](const Reader& reader) { return reader.stream->gone(); });
-  bool unfinished = feed->watch != nullptr && ServeJoined(id, feed);
+  bool unfinished = feed->watch != nullptr && ServeJoined(key, feed);
   for (auto reader = feed->readers.begin(); reader != feed->readers.end();) {
     if (reader->watch != nullptr && CatchUp(feed, &*reader)) unfinished = true;
     reader = reader->stream == nullptr ? feed->readers.erase(reader) : std::next(reader);
@@ -184,41 +151,44 @@ bool EventStreams::Serve(const std::string& id, Feed* feed) {
   return unfinished;
 }
 
-bool EventStreams::ServeJoined(const std::string& id, Feed* feed) {
+bool EventStreams::ServeJoined(const FeedKey& key, Feed* feed) {
   for (int i = 0; i < kBatchesInARow; ++i) {
-    absl::StatusOr<ExperimentWatch::Batch> batch = feed->watch->Next();
+    absl::StatusOr<ExperimentWatch::Batch> batch = feed->watch->Next(key.second);
     const bool ended = !batch.ok() || batch->ended;
-    if (batch.ok() && !batch->events.empty()) {
-      joined_events_ += static_cast<int64_t>(batch->events.size());
-      const int64_t before = feed->tip;
-      feed->tip = LastNumber(batch->events, feed->tip);
-      const Text text = EncodeEvents(std::move(batch->events));
+    const bool more = batch.ok() && batch->more;
+    if (batch.ok() && (!batch->events.empty() || !batch->models.empty())) {
+      joined_events_ += static_cast<int64_t>(batch->events.size() + kEventsPerModel * batch->models.size());
+      const int64_t before = std::exchange(feed->tip, feed->watch->number());
+      const absl::StatusOr<EventMessage> message = MessageOf(*std::move(batch), ended ? 0 : feed->tip);
+      if (!message.ok()) return EndJoined(message.status(), feed);
       for (Reader& reader : feed->readers) {
         if (reader.watch != nullptr || reader.after != before) continue;
         if (reader.stream->unsent() >= options_.max_unsent) {
           // It goes on by itself, as fast as its client reads.
-          absl::StatusOr<std::unique_ptr<ExperimentWatch>> watch = Watch(id, reader.after);
+          absl::StatusOr<std::unique_ptr<ExperimentWatch>> watch = Watch(key.first, reader.after);
           if (watch.ok()) reader.watch = *std::move(watch);
           if (!watch.ok()) reader.stream->Abort();
           continue;
         }
-        reader.stream->Write(text);
+        reader.stream->Write(*message);
         reader.after = feed->tip;
       }
     }
-    if (ended) {
-      for (auto reader = feed->readers.begin(); reader != feed->readers.end();) {
-        const bool joined = reader->watch == nullptr;
-        if (joined) WriteEnd(batch.status(), reader->stream.get());
-        reader = joined ? feed->readers.erase(reader) : std::next(reader);
-      }
-      // Those that are behind come to the end by themselves.
-      feed->watch = nullptr;
-      return false;
-    }
-    if (!batch->more) return false;
+    if (ended) return EndJoined(batch.status(), feed);
+    if (!more) return false;
   }
   return true;
+}
+
+bool EventStreams::EndJoined(const absl::Status& status, Feed* feed) {
+  for (auto reader = feed->readers.begin(); reader != feed->readers.end();) {
+    const bool joined = reader->watch == nullptr;
+    if (joined) WriteEnd(status, reader->stream.get());
+    reader = joined ? feed->readers.erase(reader) : std::next(reader);
+  }
+  // Those that are behind come to the end by themselves.
+  feed->watch = nullptr;
+  return false;
 }
 
 bool EventStreams::CatchUp(Feed* feed, Reader* reader) {
@@ -245,8 +215,9 @@ bool EventStreams::CatchUp(Feed* feed, Reader* reader) {
     }
     const bool news = batch.ok() && !batch->events.empty();
     if (news) {
-      reader->after = LastNumber(batch->events, reader->after);
-      reader->stream->Write(EncodeEvents(std::move(batch->events)));
+      const int64_t number = NumberOf(batch->events);
+      if (number > 0) reader->after = number;
+      reader->stream->Write(EventsMessage(std::move(batch->events), number));
     }
     if (!batch.ok() || batch->ended) {
       WriteEnd(batch.status(), reader->stream.get());
@@ -268,7 +239,7 @@ bool EventStreams::CatchUp(Feed* feed, Reader* reader) {
 }
 
 void EventStreams::Comment() {
-  static const Text* const kComment = new Text(MakeText(":\n\n"));
+  static const auto* const kComment = new EventMessage(CommentMessage());
   for (auto feed = feeds_.begin(); feed != feeds_.end();) {
     for (const Reader& reader : feed->second.readers) {
       if (reader.stream->unsent() == 0) reader.stream->Write(*kComment);

@@ -51,10 +51,12 @@ class EventStreams {
   EventStreams(Experiments* experiments, Options options);
   ~EventStreams();
 
-  // The events behind the fact with the number `after`. Messages: "facts" with {"events": [...]}, whose id is the
-  // number of the last event in it; then "ended", or "gone". Errors: those of Experiments::Watch; FAILED_PRECONDITION
-  // where the journal has no order of facts; UNAVAILABLE after Close.
-  absl::StatusOr<std::shared_ptr<HttpStream>> Open(const std::string& experiment, int64_t after);
+  // The events behind the fact with the number `after`. Messages: "facts" (event_messages.h), whose id is the number of
+  // the last event in it; then "ended", or "gone". `form`: in which joined streams get many of them; who is behind gets
+  // events. Errors: those of Experiments::Watch; FAILED_PRECONDITION where the journal has no order of facts;
+  // UNAVAILABLE after Close.
+  absl::StatusOr<std::shared_ptr<HttpStream>> Open(const std::string& experiment, int64_t after,
+                                                   ExperimentWatch::Form form = ExperimentWatch::Form::kEvents);
 
   // Ends all streams without another word: whoever reads them is to come again.
   void Close();
@@ -70,7 +72,8 @@ class EventStreams {
     std::unique_ptr<ExperimentWatch> watch;
   };
 
-  // The streams of one experiment.
+  // The streams of one experiment that get the same.
+  using FeedKey = std::pair<std::string, ExperimentWatch::Form>;
   struct Feed {
     // Null: nobody has come to the journal's end yet.
     std::unique_ptr<ExperimentWatch> watch;
@@ -91,9 +94,11 @@ class EventStreams {
   absl::StatusOr<std::unique_ptr<ExperimentWatch>> Watch(const std::string& id, int64_t after);
   void Work();
   // Hands out what there is; whether some stream has not got all of it.
-  bool Serve(const std::string& id, Feed* feed);
+  bool Serve(const FeedKey& key, Feed* feed);
   // To those that are joined; whether there may be more.
-  bool ServeJoined(const std::string& id, Feed* feed);
+  bool ServeJoined(const FeedKey& key, Feed* feed);
+  // Ends the streams that are joined; false: there is nothing more.
+  static bool EndJoined(const absl::Status& status, Feed* feed);
   // Brings a reader on that is behind; one that has ended loses its stream. Whether it has more to read.
   bool CatchUp(Feed* feed, Reader* reader);
   void Comment();
@@ -101,13 +106,13 @@ class EventStreams {
   Experiments& experiments_;
   const Options options_;
   // Of `thread_` alone, as is what follows.
-  std::map<std::string, Feed> feeds_;
+  std::map<FeedKey, Feed> feeds_;
   // How many events the streams that are joined got since the last pause.
   int64_t joined_events_ = 0;
 
   const std::shared_ptr<Wakes> wakes_ = std::make_shared<Wakes>();
   // Protected by wakes_->mutex.
-  std::vector<std::pair<std::string, Reader>> arrivals_;
+  std::vector<std::pair<FeedKey, Reader>> arrivals_;
 
   std::thread thread_;
 };

@@ -33,6 +33,29 @@ absl::Status ExperimentTable::Update(const JournalReader& reader) {
   LANISTA_ASSIGN_OR_RETURN(const std::optional<int64_t> number, reader.LastNumber());
   // One that was deleted and made again may have the same id.
   if (created_ != reader.created() || number.value_or(0) < number_) *this = ExperimentTable();
+  LANISTA_RETURN_IF_ERROR(LoadExperiment(reader));
+  JournalReader::OnlyModels only;
+  if (number.has_value() && number_ > 0) {
+    LANISTA_ASSIGN_OR_RETURN(only, reader.ModelsChangedAfter(number_));
+    if (only->size() > std::max(kMinReread, models_.size() / kRereadPart)) only.reset();
+  }
+  if (!only.has_value()) models_.clear();
+  number_ = number.value_or(0);
+  if (only.has_value() && only->empty()) return absl::OkStatus();
+  return Load(reader, only);
+}
+
+absl::StatusOr<ExperimentTable> ExperimentTable::Of(const JournalReader& reader, const std::vector<int>& models) {
+  ExperimentTable table;
+  table.is_part_ = true;
+  LANISTA_RETURN_IF_ERROR(table.LoadExperiment(reader));
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<int64_t> number, reader.LastNumber());
+  table.number_ = number.value_or(0);
+  LANISTA_RETURN_IF_ERROR(table.Load(reader, models));
+  return table;
+}
+
+absl::Status ExperimentTable::LoadExperiment(const JournalReader& reader) {
   created_ = reader.created();
   id_ = reader.experiment().experiment();
   name_ = reader.name();
@@ -43,17 +66,7 @@ absl::Status ExperimentTable::Update(const JournalReader& reader) {
   for (const StateRecord& state : states) {
     if (state.change.state() == v1::ExperimentState::RUNNING && !started_.has_value()) started_ = state.time;
   }
-  if (!has_space_) LANISTA_RETURN_IF_ERROR(AddSpace(reader));
-
-  JournalReader::OnlyModels only;
-  if (number.has_value() && number_ > 0) {
-    LANISTA_ASSIGN_OR_RETURN(only, reader.ModelsChangedAfter(number_));
-    if (only->size() > std::max(kMinReread, models_.size() / kRereadPart)) only.reset();
-  }
-  if (!only.has_value()) models_.clear();
-  number_ = number.value_or(0);
-  if (only.has_value() && only->empty()) return absl::OkStatus();
-  return Load(reader, only);
+  return has_space_ ? absl::OkStatus() : AddSpace(reader);
 }
 
 absl::Status ExperimentTable::AddSpace(const JournalReader& reader) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "src/goals/goals.h"
 #include "src/storage/journal.h"
@@ -67,6 +68,8 @@ class ExperimentTable {
   // Brings it to where the reader's journal is; makes it anew where that is another experiment's. After an error it is
   // to be made anew.
   absl::Status Update(const JournalReader& reader);
+  // A part: one of these models alone.
+  static absl::StatusOr<ExperimentTable> Of(const JournalReader& reader, const std::vector<int>& models);
 
   const std::string& id() const { return id_; }
   const std::string& name() const { return name_; }
@@ -83,10 +86,15 @@ class ExperimentTable {
   // Sorted by their numbers.
   const std::vector<TableModel>& models() const { return models_; }
 
+  // Whether it has only some of the models.
+  bool is_part() const { return is_part_; }
+
   // About how much memory it takes.
   size_t bytes() const;
 
  private:
+  // All but the models and the number.
+  absl::Status LoadExperiment(const JournalReader& reader);
   absl::Status Load(const JournalReader& reader, const JournalReader::OnlyModels& only);
   absl::Status LoadReports(const JournalReader& reader, const JournalReader::OnlyModels& only);
   absl::Status AddSpace(const JournalReader& reader);
@@ -97,6 +105,7 @@ class ExperimentTable {
   size_t MetricNumber(const std::string& name);
   void SetChosen(const v1::Sample& sample, TableModel* model);
 
+  bool is_part_ = false;
   absl::Time created_;
   std::string id_;
   std::string name_;

@@ -35,6 +35,7 @@ std::optional<RandomJournal::Engine> EngineCalled(const std::string& name) {
   if (name == "direct") return RandomJournal::Engine::kDirect;
   if (name == "graph") return RandomJournal::Engine::kGraph;
   if (name == "cgo") return RandomJournal::Engine::kCgo;
+  if (name == "quick") return RandomJournal::Engine::kQuick;
   return std::nullopt;
 }
 

@@ -165,10 +165,14 @@ class JournalTest(PageTest):
             raise RuntimeError("%s: %s" % (command, answer))
 
     @classmethod
+    def ask(cls, path):
+        """An answer that is read as it comes."""
+        return urllib.request.urlopen(urllib.request.Request(cls.base + "api/v1/experiments/" + path,
+                                                             headers={"Authorization": "Bearer " + cls.token}))
+
+    @classmethod
     def get(cls, path):
-        request = urllib.request.Request(cls.base + "api/v1/experiments/" + path,
-                                         headers={"Authorization": "Bearer " + cls.token})
-        with urllib.request.urlopen(request) as answer:
+        with cls.ask(path) as answer:
             return answer.read()
 
     @classmethod

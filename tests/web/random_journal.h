@@ -22,10 +22,10 @@ namespace lanista {
 // Writes models with conditional and multiple choices, one that the space does not list, failures of all kinds,
 // attempts that were lost and went on from a checkpoint or anew, merged trials, NaN and infinities. `cgo` also has
 // plans of merged trials, and such that fell back; `graph` has models that are too large to be trained, an objective
-// that is minimized, and a clock that is set back now and then.
+// that is minimized, and a clock that is set back now and then. `quick` is as `direct`, and nothing reports.
 class RandomJournal {
  public:
-  enum class Engine { kDirect, kGraph, kCgo };
+  enum class Engine { kDirect, kGraph, kCgo, kQuick };
 
   RandomJournal(const std::string& folder, int seed, Engine engine = Engine::kDirect, const std::string& id = "made-1")
       : random_(static_cast<uint32_t>(seed)), engine_(engine) {
@@ -73,6 +73,7 @@ class RandomJournal {
           engine { cgo {} }
         )pb";
       case Engine::kDirect:
+      case Engine::kQuick:
         break;
     }
     return R"pb(
@@ -134,7 +135,7 @@ class RandomJournal {
 
   // Reports of one attempt, from this step on, behind its event of this sequence number; returns the last one's.
   int Report(int model, int attempt, int first_step, int sequence) {
-    const int steps = Draw(5);
+    const int steps = engine_ == Engine::kQuick ? 0 : Draw(5);
     for (int step = first_step; step < first_step + steps; ++step) {
       Write(absl::StrCat("records { event { model: ", model, " attempt: ", attempt, " sequence: ", ++sequence,
                          " intermediate { step: ", step, " ", Metrics(Draw(5) > 0), " } } }"));
@@ -148,7 +149,8 @@ class RandomJournal {
                        " sequence: 1 started { resumed_steps: ", resumed_steps, " device { kind: CPU index: ", Draw(2),
                        " node: 'here' } } } }"));
     if (Draw(6) == 0) return 1;
-    const std::string flops = engine_ == Engine::kDirect ? "" : absl::StrCat(" flops: ", Draw(1 << 20), "000");
+    const bool is_graph = engine_ == Engine::kGraph || engine_ == Engine::kCgo;
+    const std::string flops = !is_graph ? "" : absl::StrCat(" flops: ", Draw(1 << 20), "000");
     Write(absl::StrCat("records { event { model: ", model, " attempt: ", attempt,
                        " sequence: 2 built { params: ", Draw(100000), flops, " } } }"));
     return 2;

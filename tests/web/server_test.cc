@@ -716,13 +716,24 @@ class EventClient {
       EXPECT_FALSE(event["model"].contains("experiment"));
       EXPECT_FALSE(event["model"].contains("time"));
     }
-    EXPECT_EQ(fields["id"], std::to_string(numbers_.back()));
+    if (!data.contains("columns")) {
+      EXPECT_EQ(fields["id"], std::to_string(numbers_.back()));
+      return true;
+    }
+    numbers_.push_back(std::stoll(fields["id"]));
+    for (const Json& model : data["columns"]["model"]) models_.insert(model.get<int>());
+    columns_ = data["columns"];
+    attempts_ = data["attempts"];
     return true;
   }
 
   std::vector<int64_t> numbers_;
   std::vector<std::string> kinds_;
   int comments_ = 0;
+  // The models that came in the place of their events, and the last message with some.
+  std::set<int> models_;
+  Json columns_;
+  Json attempts_;
 
  private:
   HttpClient client_;
@@ -731,10 +742,20 @@ class EventClient {
 
 class EventsTest : public ServerTest {
  protected:
-  std::unique_ptr<EventClient> Watch(const std::string& id, int64_t after, const std::string& headers = "") const {
+  std::unique_ptr<EventClient> Watch(const std::string& id, int64_t after, const std::string& headers = "",
+                                     const std::string& query = "") const {
     return std::make_unique<EventClient>(
         server_->port(),
-        Request("GET", absl::StrCat("/api/v1/experiments/", id, "/events?after=", after), "", headers));
+        Request("GET", absl::StrCat("/api/v1/experiments/", id, "/events?after=", after, query), "", headers));
+  }
+  // The records of a model that begins and succeeds, and reports nothing.
+  static std::string QuickModel(int model) {
+    const std::string attempt = absl::StrCat("model: ", model, " attempt: 1 ");
+    return absl::StrCat("records { model { model: ", model, " } } records { trial { trial: ", model, " members { ",
+                        attempt, "} } } records { event { ", attempt,
+                        "sequence: 1 started { device { kind: CPU } } } } ", "records { event { ", attempt,
+                        "sequence: 2 ended { outcome: SUCCEEDED } } } ", "records { outcome { ", attempt,
+                        "outcome: SUCCEEDED metrics { values { key: 'default' value: 0.5 } } } } ");
   }
 };
 
@@ -782,6 +803,48 @@ TEST_F(EventsTest, AllStreamsOfAnExperimentGetTheSame) {
     EXPECT_EQ(streams[i]->numbers_, std::vector<int64_t>(std::upper_bound(all.begin(), all.end(), after), all.end()));
     EXPECT_EQ(std::count(streams[i]->kinds_.begin(), streams[i]->kinds_.end(), "ended"), 1);
   }
+}
+
+TEST_F(EventsTest, ManyModelsComeInThePlaceOfTheirEventsWhereThatIsAsked) {
+  Start();
+  Create("a-1");
+  const auto watch = Watch("a-1", 0, "", "&models=1");
+  const auto events = Watch("a-1", 0);
+  watch->ReadEvents(1);
+  int models = 0;
+  // Until it has come to the journal's end for a first time, it gets events.
+  while (watch->models_.empty()) {
+    std::string batch = "records { state { state: RUNNING } } ";
+    for (int i = 0; i < 50; ++i) absl::StrAppend(&batch, QuickModel(++models));
+    Write("a-1", batch);
+    ASSERT_TRUE(watch->ReadMessage());
+  }
+  EXPECT_EQ(watch->models_.size(), 50u);
+  EXPECT_EQ(watch->columns_["model"].back(), models);
+  EXPECT_EQ(watch->columns_["statuses"], Json({"SUCCEEDED"}));
+  EXPECT_EQ(watch->columns_["metrics"]["default"], 0.5);
+  EXPECT_FALSE(watch->columns_.contains("front"));
+  EXPECT_EQ(watch->attempts_["model"].size(), 50u);
+  EXPECT_EQ(watch->attempts_["outcome"].front(), "SUCCEEDED");
+  // What the experiment itself did is told by events.
+  EXPECT_EQ(watch->numbers_.back(), AllNumbers("a-1").back());
+  EXPECT_GT(watch->numbers_.back(), *std::prev(watch->numbers_.end(), 2) + 50);
+  const size_t before = watch->models_.size();
+  // Few models come as events, and so do models that report.
+  Write("a-1", QuickModel(++models));
+  ASSERT_TRUE(watch->ReadMessage());
+  std::string batch;
+  for (int i = 0; i < 50; ++i) absl::StrAppend(&batch, QuickModel(++models));
+  absl::StrAppend(&batch, "records { event { model: ", models, " attempt: 1 sequence: 3 intermediate { step: 0 ",
+                  "metrics { values { key: 'default' value: 1 } } } } }");
+  Write("a-1", batch);
+  Write("a-1", "records { state { state: DONE } }");
+  Release("a-1");
+  watch->ReadToEnd();
+  EXPECT_EQ(watch->models_.size(), before);
+  EXPECT_EQ(watch->kinds_.back(), "ended");
+  events->ReadToEnd();
+  EXPECT_EQ(events->numbers_, AllNumbers("a-1"));
 }
 
 TEST_F(EventsTest, AStreamThatIsReadSlowlyGetsAllOfIt) {

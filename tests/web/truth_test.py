@@ -67,15 +67,18 @@ class TruthTest(JournalTest):
             "times": {metric: curves(metric, "&times=1") for metric in METRICS},
         }
 
+    @staticmethod
+    def messages(lines):
+        """What a stream of events says, as it comes."""
+        return (json.loads(line[len("data: "):]) for line in lines if line.startswith("data: "))
+
     def events(self, name):
         """All events of an experiment that has ended."""
-        events = []
-        for line in self.get(name + "/events?after=0").decode().splitlines():
-            if line.startswith("data: "):
-                events += json.loads(line[len("data: "):]).get("events", [])
-        return events
+        messages = self.messages(self.get(name + "/events?after=0").decode().splitlines())
+        return [event for message in messages for event in message.get("events", [])]
 
-    def test_events_applied_to_an_old_document_equal_a_new_one(self):
+    def browser_of_tests(self):
+        """A browser that can import what the page's unit tests do."""
         files = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=ROOT))
         threading.Thread(target=files.serve_forever, daemon=True).start()
         self.addCleanup(files.server_close)
@@ -83,6 +86,15 @@ class TruthTest(JournalTest):
         browser = Browser(logs_requests=False)
         self.addCleanup(browser.close)
         browser.go("http://127.0.0.1:%d/tests/web/page/unit_tests.html" % files.server_port)
+        return browser
+
+    @staticmethod
+    def differences(browser, *arguments):
+        return browser.run(
+            "return import('/tests/web/page/grown.js').then((m) => m.differences(...arguments));", *arguments)
+
+    def test_events_applied_to_an_old_document_equal_a_new_one(self):
+        browser = self.browser_of_tests()
         for name, _ in self.journals("grown"):
             with self.subTest(journal=name):
                 moments = []
@@ -96,10 +108,27 @@ class TruthTest(JournalTest):
                 self.assertGreater(len(events), 50)
                 for moment in moments:
                     later = [event for event in events if int(event.get("number", 0)) > moment["columns"]["number"]]
-                    differences = browser.run(
-                        "return import('/tests/web/page/grown.js').then((m) => m.differences(...arguments));",
-                        moment, later, last)
-                    self.assertEqual(differences, [])
+                    self.assertEqual(self.differences(browser, moment, [{"events": later}], last), [])
+
+    def test_models_in_the_place_of_their_events_equal_a_new_document(self):
+        browser = self.browser_of_tests()
+        for seed in range(1, 1 + int(os.environ.get("LANISTA_SEEDS", "1"))):
+            with self.subTest(seed=seed):
+                name = "quick-%d" % seed
+                self.tell("create %s quick %d" % (name, seed))
+                self.tell("grow %s 20" % name)
+                before = self.documents(name)
+                messages = []
+                with self.ask("%s/events?models=1&after=%d" % (name, before["columns"]["number"])) as stream:
+                    coming = self.messages(line.decode() for line in stream)
+                    # Until it has come to the journal's end for a first time, it gets events.
+                    while not messages or "columns" not in messages[-1]:
+                        self.tell("grow %s 60" % name)
+                        messages.append(next(coming))
+                    self.tell("end %s DONE" % name)
+                    messages += coming
+                self.assertEqual(messages.pop(), {}, "the end")
+                self.assertEqual(self.differences(browser, before, messages, self.documents(name)), [])
 
     # ---- What is seen ----
 

@@ -125,7 +125,7 @@ function applySpace(table, space) {
  * The row of a model, a new one where it is not known.
  * @param {Table} table @param {number} model
  */
-function rowOf(table, model) {
+export function rowOf(table, model) {
   const known = table.rowOf.get(model);
   if (known !== undefined) return known;
   const row = table.model.length;
@@ -145,20 +145,26 @@ function rowOf(table, model) {
   return row;
 }
 
+/**
+ * The column of a metric, a new one where it is not known.
+ * @param {Table} table @param {string} name
+ */
+export function metricOf(table, name) {
+  let values = table.metrics.get(name);
+  if (!values) {
+    values = new Array(table.model.length).fill(null);
+    table.metrics.set(name, values);
+  }
+  return values;
+}
+
 /** @param {Table} table @param {number} row @param {any} metrics  a v1::Metrics */
 function setMetrics(table, row, metrics) {
-  for (const [name, value] of Object.entries(metrics?.values ?? {})) {
-    let values = table.metrics.get(name);
-    if (!values) {
-      values = new Array(table.model.length).fill(null);
-      table.metrics.set(name, values);
-    }
-    values[row] = readNumber(value);
-  }
+  for (const [name, value] of Object.entries(metrics?.values ?? {})) metricOf(table, name)[row] = readNumber(value);
 }
 
 /** @param {Table} table @param {any} failure */
-function failureIndex(table, failure) {
+export function failureIndex(table, failure) {
   if (!failure || !failure.reason || failure.reason === 'REASON_UNSPECIFIED') return null;
   const message = failure.message ?? '';
   const known = table.failures.findIndex((f) => f.reason === failure.reason && f.message === message);
@@ -230,7 +236,7 @@ function applyModel(loaded, event, number, time) {
 }
 
 /** @param {import('./decode.js').Curves} curves @param {number} model @param {number} kept */
-function keepSteps(curves, model, kept) {
+export function keepSteps(curves, model, kept) {
   const series = curves.of.get(model);
   if (!series) return;
   const steps = Array.from(series.steps).filter((step) => step < kept);
@@ -290,7 +296,7 @@ function applyAttempt(attempts, event, time) {
  * @param {Table} table
  * @param {string} label
  */
-function choiceOf(table, label) {
+export function choiceOf(table, label) {
   const known = table.choices.find((c) => c.label === label);
   if (known) return known;
   const choice = {
@@ -309,7 +315,7 @@ function choiceOf(table, label) {
  * The index of a candidate, which is a new one where the space did not list it.
  * @param {import('./decode.js').Choice} choice @param {unknown} value
  */
-function candidateOf(choice, value) {
+export function candidateOf(choice, value) {
   // Nearly all are numbers and texts.
   const same = choice.candidates.indexOf(value);
   if (same >= 0) return same;

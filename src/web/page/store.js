@@ -1,8 +1,8 @@
 // What the page knows: one place, fed by documents and by events. Views read it and are told when it changes.
 
 import {Api, ApiError, experimentPath, isAbsent, Token} from './api.js';
+import {applyMessage} from './changes.js';
 import {completeTable, decodeColumns} from './decode.js';
-import {applyEvents} from './events.js';
 import {oneLine} from './format.js';
 import {Notices} from './notices.js';
 import {Parts} from './parts.js';
@@ -394,7 +394,7 @@ export class Store {
   apply(current, message) {
     // Sent before the stream heard that the table is an earlier one: what is between comes, and this once more.
     if (message.after > current.table.number) return;
-    if (applyEvents(current, message.events)) this.changed('table', true);
+    if (applyMessage(current, message)) this.changed('table', true);
     if (current.table.incomplete || current.table.unknown.size > 0) this.reloadSoon();
   }
 

@@ -22,10 +22,10 @@ function workerUrl() {
 }
 
 export class EventSourceOfTab {
-  /** @param {(message: any) => void} receive  what StreamHub tells, with `events` in the place of `data` */
+  /** @param {(message: any) => void} receive  what StreamHub tells, with what is in `data` in its place */
   constructor(receive) {
     this.receive = (/** @type {any} */ message) =>
-        receive(message.type === 'facts' ? {...message, events: JSON.parse(message.data).events} : message);
+        receive(message.type === 'facts' ? {...message, ...JSON.parse(message.data)} : message);
     /** @type {MessagePort|null} */
     this.port = null;
     /** @type {StreamHub|null} */

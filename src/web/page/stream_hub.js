@@ -1,11 +1,12 @@
 // Streams of events for one or many tabs: one connection an experiment, however many watch it. Runs in the shared
 // worker, or in the page where there are none.
 //
-// A client is told, in order: {type: 'facts', id, after, data}, where `data` is {"events": [...]} as text, with all events
-// behind `after` up to the last one in it; {type: 'connection', id, state, wait}: 'live', 'lost' (tried again after
-// `wait` ms), 'denied', 'missing', 'none' (there are no events of it); {type: 'ended'|'gone', id}; {type: 'reload', id}:
-// it missed events that are no longer kept, and has to load the table again. Events stay text on their way through the
-// worker: to read them there, and to hand objects on, takes longer than to read them where they are used.
+// A client is told, in order: {type: 'facts', id, after, data}, where `data` is text, {"events": [...]} and perhaps
+// "columns" and "attempts" (docs/web.md#events), with all that is behind `after` up to the last one in it;
+// {type: 'connection', id, state, wait}: 'live', 'lost' (tried again after `wait` ms), 'denied', 'missing', 'none' (there
+// are no events of it); {type: 'ended'|'gone', id}; {type: 'reload', id}: it missed events that are no longer kept, and
+// has to load the table again. Events stay text on their way through the worker: to read them there, and to hand objects
+// on, takes longer than to read them where they are used.
 
 import {EventStreamReader} from './sse.js';
 
@@ -94,7 +95,7 @@ class Stream {
     const headers = {Accept: 'text/event-stream'};
     if (this.hub.token) headers.Authorization = `Bearer ${this.hub.token}`;
     const response = await fetch(
-        `${this.hub.base}api/v1/experiments/${encodeURIComponent(this.id)}/events?after=${this.after}`,
+        `${this.hub.base}api/v1/experiments/${encodeURIComponent(this.id)}/events?models=1&after=${this.after}`,
         {headers, signal: this.abort.signal, cache: 'no-store', credentials: 'omit'});
     if (response.status === 401) return 'denied';
     if (response.status === 404) return 'missing';

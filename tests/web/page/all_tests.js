@@ -1,6 +1,7 @@
 // Every test of the page's pure functions: `node all_tests.js`, or unit_tests.html in a browser.
 
 import './api_test.js';
+import './changes_test.js';
 import './compared_tables_test.js';
 import './decode_test.js';
 import './drawn_dots_test.js';

@@ -1,7 +1,8 @@
 // Whether events that are applied to documents of an earlier moment give what the documents of a later moment say.
 
+import {applyMessage} from '../../../src/web/page/changes.js';
 import {completeTable, decodeAttempts, decodeColumns, decodeCurves} from '../../../src/web/page/decode.js';
-import {applyEvents, settle} from '../../../src/web/page/events.js';
+import {settle} from '../../../src/web/page/events.js';
 
 /**
  * What the API answered at one moment.
@@ -43,13 +44,13 @@ function failureOf(table, row) {
 }
 
 /**
- * @param {Documents} before @param {any[]} events  all behind `before` @param {Documents} after
+ * @param {Documents} before @param {any[]} messages  of the stream, all behind `before` @param {Documents} after
  * @returns {string[]} what differs; nothing, where all is well
  */
-export function differences(before, events, after) {
+export function differences(before, messages, after) {
   const grown = decode(before);
   const known = new Set(grown.table.model);
-  applyEvents(grown, events);
+  for (const message of messages) applyMessage(grown, message);
   settle(grown.table);
   const anew = decode(after);
   /** @type {string[]} */

@@ -98,7 +98,7 @@ test('who comes late is told what was kept, as it came', async () => {
   const wire = new Wire();
   try {
     const first = await wire.watch(3);
-    equal(wire.asked, ['http://here/api/v1/experiments/a/events?after=3']);
+    equal(wire.asked, ['http://here/api/v1/experiments/a/events?models=1&after=3']);
     await wire.send([4, 5]);
     await wire.send([8]);
     equal([first.told, first.afters], [[4, 5, 8], [3, 5]]);
@@ -178,7 +178,7 @@ test('without a shared worker a tab has a stream of its own, closed while nobody
     equal(wire.signals.map(({aborted}) => aborted), [true]);
     page.setHidden(false);
     await wire.settle();
-    equal(wire.asked.map((address) => new URL(address).search), ['?after=3', '?after=5']);
+    equal(wire.asked.map((address) => new URL(address).search), ['?models=1&after=3', '?models=1&after=5']);
     await wire.send([6]);
     equal(told, [4, 5, 6]);
   } finally {
