@@ -269,7 +269,7 @@ def open_unread_stream(link, experiment, after):
     stream = socket.socket()
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     stream.connect(("127.0.0.1", int(link.port)))
-    stream.sendall(("GET /api/v1/experiments/%s/events?after=%d HTTP/1.0\r\nHost: 127.0.0.1\r\n"
+    stream.sendall(("GET /api/v1/experiments/%s/events?models=1&after=%d HTTP/1.0\r\nHost: 127.0.0.1\r\n"
                     "Authorization: Bearer %s\r\n\r\n" % (experiment, after, link.token)).encode())
     return stream
 

@@ -180,7 +180,7 @@ int ReadStreams(char** arguments) {
   const int port = Number(arguments[0]);
   // Of version 1.0, so that the answer does not come in chunks, whose lengths may stand in the middle of a word.
   const std::string request =
-      absl::StrCat("GET /api/v1/experiments/", arguments[2], "/events?after=", arguments[3],
+      absl::StrCat("GET /api/v1/experiments/", arguments[2], "/events?models=1&after=", arguments[3],
                    " HTTP/1.0\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ", arguments[1], "\r\n\r\n");
   std::vector<std::unique_ptr<Reader>> readers;
   std::vector<pollfd> files = {{STDIN_FILENO, POLLIN, 0}};

@@ -7,11 +7,11 @@ namespace lanista {
 
 void KeptWeights::Plan(int model, int attempt, std::string folder) { planned_[model][attempt] = std::move(folder); }
 
-KeptWeights::Ending KeptWeights::End(const v1::ModelOutcome& outcome) {
+KeptWeights::Ending KeptWeights::End(const v1::ModelOutcome& outcome, bool left) {
   Ending ending;
   std::optional<std::vector<double>> values = goals_.BestValues(outcome);
   for (auto& [attempt, folder] : planned_[outcome.model()]) {
-    if (values.has_value() && attempt == outcome.attempt()) {
+    if (left && values.has_value() && attempt == outcome.attempt()) {
       ranking_.push_back({outcome.model(), *std::move(values)});
       kept_[outcome.model()] = std::move(folder);
     } else {

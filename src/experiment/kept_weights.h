@@ -32,10 +32,11 @@ class KeptWeights {
   // An attempt will leave its model's weights in `folder`, if it succeeds.
   void Plan(int model, int attempt, std::string folder);
 
-  // Needless are the weights of attempts that did not decide, of a model that did not succeed or breaks a limit, and of
-  // the model (this one or another) that is now the last in the order of SortBestFirst. With several objectives, only
-  // models whose weights are kept are in that order.
-  Ending End(const v1::ModelOutcome& outcome);
+  // `left`: the deciding attempt left weights. Needless are the weights of attempts that did not decide, of a model
+  // that did not succeed or breaks a limit, and of the model (this one or another) that is now the last in the order of
+  // SortBestFirst. Only models that left weights are in that order; with several objectives, only those whose weights
+  // are kept.
+  Ending End(const v1::ModelOutcome& outcome, bool left = true);
 
   // What a model has to reach so that its weights are kept, by the outcomes so far: it only rises. A model that equals
   // it is kept only if it is the earlier one. Absent: there is still room; or there are several objectives, where what

@@ -234,7 +234,7 @@ v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   open.decided = true;
   v1::ModelOutcome outcome = OutcomeOf(open, ended);
   if (kept_weights_.has_value() && outcome.outcome() != v1::ModelEnded::CANCELED) {
-    open.weights = kept_weights_->End(outcome);
+    open.weights = kept_weights_->End(outcome, ended.left_weights());
     open.weights_bar = kept_weights_->Bar();
   }
   return outcome;

@@ -130,7 +130,7 @@ constexpr absl::string_view kGraphFile = "/space_graphs.pb";
 constexpr uint64_t kMaxGraphBytes = 64 << 20;
 
 // The files that keep_weights leaves in the output folder of an attempt.
-constexpr const char* kWeightFiles[] = {"/weights.pt", "/model.onnx"};
+constexpr const char* kWeightFiles[] = {kWeightsFile, "model.onnx"};
 
 // Removes weights that are not among the best: a head may end between an outcome and this.
 absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& ledger) {
@@ -144,11 +144,14 @@ absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& l
     if (entry.depth() == 1) entry.disable_recursion_pending();
     const std::filesystem::path& path = entry->path();
     const bool has_weights = std::any_of(std::begin(kWeightFiles), std::end(kWeightFiles), [&](const char* file) {
-      return std::filesystem::exists(path.string() + file, ignored);
+      return std::filesystem::exists(path / file, ignored);
     });
     const std::string folder = path.lexically_relative(journal.folder()).string();
     if (has_weights && !ledger.NeedsWeights(folder)) candidates.insert(folder);
   }
+  // What gives way to an outcome that is about to be recorded goes when it is.
+  LANISTA_ASSIGN_OR_RETURN(const auto recorded, journal.Weights());
+  for (const auto& [model, folder] : recorded) candidates.erase(folder);
   if (candidates.empty()) return absl::OkStatus();
   LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal.Attempts());
   for (const AttemptRecord& attempt : attempts) {
@@ -239,7 +242,7 @@ std::string FirstDifference(v1::ExperimentConfig earlier, v1::ExperimentConfig n
 
 void RemoveWeights(const std::string& folder) {
   std::error_code ignored;
-  for (const char* const file : kWeightFiles) std::filesystem::remove(folder + file, ignored);
+  for (const char* const file : kWeightFiles) std::filesystem::remove(std::filesystem::path(folder) / file, ignored);
 }
 
 uint64_t ExperimentSeed(const v1::ExperimentConfig& config) {

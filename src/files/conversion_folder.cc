@@ -100,6 +100,7 @@ absl::StatusOr<v1::Converted> ConversionFolder::Take(const v1::Converted& conver
 v1::AssignmentOutputs OutputsOf(const v1::Convert& request) {
   const fs::path output = fs::path(request.out()).parent_path();
   v1::AssignmentOutputs outputs;
+  outputs.set_temporary(true);
   outputs.set_folder(output.parent_path().parent_path().string());
   outputs.set_incoming_folder((output.parent_path() / "incoming").string());
   v1::ModelOutputs& files = *outputs.add_models();

@@ -1,16 +1,21 @@
 #include "src/files/disk_room.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <system_error>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
 
 namespace lanista {
 namespace {
+
+constexpr std::chrono::minutes kBetweenWarnings(1);
+constexpr uint64_t kMiB = 1 << 20;
 
 absl::StatusOr<DiskRoom::Space> LookAtDisk(const std::string& folder) {
   std::error_code error;
@@ -21,34 +26,43 @@ absl::StatusOr<DiskRoom::Space> LookAtDisk(const std::string& folder) {
 
 }  // namespace
 
-struct DiskRoom::Promised {
+struct DiskRoom::Shared {
   std::mutex mutex;
-  // Protected by mutex. What was written of it already is not free any more, and counts twice until it has come.
-  uint64_t bytes = 0;
+  // Protected by mutex: bytes that are taken and not written yet; and when the log warned last.
+  uint64_t promised = 0;
+  std::optional<std::chrono::steady_clock::time_point> warned;
 };
+
+void DiskRoom::Taken::Written(uint64_t bytes) {
+  const uint64_t written = std::min(bytes, bytes_);
+  bytes_ -= written;
+  const std::lock_guard<std::mutex> lock(shared_->mutex);
+  shared_->promised -= written;
+}
 
 DiskRoom::DiskRoom(uint64_t keep_free, Look look)
     : keep_free_(keep_free),
       look_(look != nullptr ? std::move(look) : LookAtDisk),
-      promised_(std::make_shared<Promised>()) {}
+      shared_(std::make_shared<Shared>()) {}
 
-absl::StatusOr<DiskRoom::Taken> DiskRoom::Take(const std::string& folder, uint64_t bytes) {
+absl::StatusOr<std::unique_ptr<DiskRoom::Taken>> DiskRoom::Take(const std::string& folder, uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(shared_->mutex);
   const absl::StatusOr<Space> space = look_(folder);
   if (!space.ok()) return space.status();
-  const uint64_t keep_free = std::min(keep_free_, space->size / 10);
-  const std::lock_guard<std::mutex> lock(promised_->mutex);
-  if (space->free < keep_free || space->free - keep_free < promised_->bytes + bytes) {
-    constexpr uint64_t kMiB = 1 << 20;
-    return absl::UnavailableError(absl::StrCat("the head's disk has ", space->free / kMiB, " MiB free: of these, ",
-                                               keep_free / kMiB, " stay free (`serve --keep-free`), ",
-                                               promised_->bytes / kMiB, " are on their way, and ", bytes / kMiB,
-                                               " more were to come"));
+  const uint64_t needed = std::min(keep_free_, space->size / 10) + shared_->promised + bytes;
+  if (bytes > kSmall && space->free < needed) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!shared_->warned.has_value() || now - *shared_->warned >= kBetweenWarnings) {
+      shared_->warned = now;
+      spdlog::warn(
+          "what nodes deliver waits there, and so do the ends of their models: the disk of {} has {} MiB free, and {} "
+          "MiB are to stay free for journals (--keep-free); `delete` makes room",
+          folder, space->free / kMiB, std::min(keep_free_, space->size / 10) / kMiB);
+    }
+    return absl::UnavailableError("the head's disk is nearly full, and takes nothing more from nodes (--keep-free)");
   }
-  promised_->bytes += bytes;
-  return Taken(nullptr, [promised = promised_, bytes](void*) {
-    const std::lock_guard<std::mutex> giving_back(promised->mutex);
-    promised->bytes -= bytes;
-  });
+  shared_->promised += bytes;
+  return std::make_unique<Taken>(shared_, bytes);
 }
 
 }  // namespace lanista

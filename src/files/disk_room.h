@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 
@@ -14,6 +15,8 @@ namespace lanista {
 
 // Thread-safe.
 class DiskRoom {
+  struct Shared;
+
  public:
   // In bytes, for users without privileges.
   struct Space {
@@ -21,25 +24,38 @@ class DiskRoom {
     uint64_t size = 0;
   };
   using Look = std::function<absl::StatusOr<Space>(const std::string& folder)>;
-  // Room that something on its way to the disk will take, until this goes.
-  using Taken = std::shared_ptr<void>;
+
+  // Room for something on its way to the disk, until this goes; it may outlive the DiskRoom. Used by one thread.
+  class Taken {
+   public:
+    Taken(std::shared_ptr<Shared> shared, uint64_t bytes) : shared_(std::move(shared)), bytes_(bytes) {}
+    ~Taken() { Written(bytes_); }
+    Taken(const Taken&) = delete;
+    Taken& operator=(const Taken&) = delete;
+    // So many bytes of it are on the disk, and not free any more.
+    void Written(uint64_t bytes);
+
+   private:
+    const std::shared_ptr<Shared> shared_;
+    uint64_t bytes_;
+  };
 
   static constexpr uint64_t kKeepFree = uint64_t{1} << 30;
+  // What is not larger is let through: what a trial printed.
+  static constexpr uint64_t kSmall = uint64_t{1} << 16;
 
   // `keep_free`: so many bytes stay free; of a disk with less than ten times that, a tenth. `look`: looks at the disk
-  // of a folder; else statvfs does.
+  // of a folder; else the system is asked.
   explicit DiskRoom(uint64_t keep_free = kKeepFree, Look look = nullptr);
 
-  // Takes room on the disk of `folder`, which is there. UNAVAILABLE: there is too little, for now; says how much.
-  absl::StatusOr<Taken> Take(const std::string& folder, uint64_t bytes);
+  // Takes room on the disk of `folder`, which is there. UNAVAILABLE: there is too little, for now; the log says how
+  // much, once a minute.
+  absl::StatusOr<std::unique_ptr<Taken>> Take(const std::string& folder, uint64_t bytes);
 
  private:
-  struct Promised;
-
   const uint64_t keep_free_;
   const Look look_;
-  // Shared with what was taken, which may outlive this.
-  const std::shared_ptr<Promised> promised_;
+  const std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace lanista

@@ -60,12 +60,21 @@ absl::StatusOr<ReceivedOutput> ReceivedOutput::Begin(const v1::AssignmentOutputs
   LANISTA_ASSIGN_OR_RETURN(
       std::unique_ptr<FileSetWriter> writer,
       FileSetWriter::Begin(header.files(), absl::StrCat(outputs.incoming_folder(), "/", NewUniqueId()), limits));
-  uint64_t bytes = 0;
-  for (const v1::SetFile& file : header.files().files()) bytes += static_cast<uint64_t>(file.size());
-  LANISTA_ASSIGN_OR_RETURN(DiskRoom::Taken taken, room->Take(outputs.folder(), bytes));
+  std::unique_ptr<DiskRoom::Taken> taken;
+  if (!outputs.temporary()) {
+    uint64_t bytes = 0;
+    for (const v1::SetFile& file : header.files().files()) bytes += static_cast<uint64_t>(file.size());
+    LANISTA_ASSIGN_OR_RETURN(taken, room->Take(outputs.folder(), bytes));
+  }
   v1::OutputHeader kept = header;
   kept.clear_files();
   return ReceivedOutput(std::move(kept), std::move(taken), std::move(writer));
+}
+
+absl::Status ReceivedOutput::Write(absl::string_view bytes) {
+  LANISTA_RETURN_IF_ERROR(writer_->Write(bytes));
+  if (room_ != nullptr) room_->Written(bytes.size());
+  return absl::OkStatus();
 }
 
 absl::Status ReceivedOutput::Commit(const v1::AssignmentOutputs& outputs) {

@@ -28,17 +28,18 @@ class ReceivedOutput {
   static absl::StatusOr<ReceivedOutput> Begin(const v1::AssignmentOutputs& outputs, const v1::OutputHeader& header,
                                               DiskRoom* room);
 
-  absl::Status Write(absl::string_view bytes) { return writer_->Write(bytes); }
+  absl::Status Write(absl::string_view bytes);
   // Puts it at its place. `outputs`: as they are now, because the assignment may have ended meanwhile.
   absl::Status Commit(const v1::AssignmentOutputs& outputs);
 
  private:
-  ReceivedOutput(v1::OutputHeader header, DiskRoom::Taken room, std::unique_ptr<FileSetWriter> writer)
+  ReceivedOutput(v1::OutputHeader header, std::unique_ptr<DiskRoom::Taken> room, std::unique_ptr<FileSetWriter> writer)
       : header_(std::move(header)), room_(std::move(room)), writer_(std::move(writer)) {}
 
   // Without `files`.
   v1::OutputHeader header_;
-  DiskRoom::Taken room_;
+  // Null: what is temporary takes none.
+  std::unique_ptr<DiskRoom::Taken> room_;
   std::unique_ptr<FileSetWriter> writer_;
 };
 

@@ -107,7 +107,7 @@ struct CommandLine {
   // serve: of what an experiment uploads, and of all that is kept. In bytes.
   uint64_t upload_limit = uint64_t{1} << 30;
   uint64_t upload_space = uint64_t{20} << 30;
-  // serve: of the state folder's disk. In bytes.
+  // serve, run, resume: of the state folder's disk. In bytes.
   uint64_t keep_free = uint64_t{1} << 30;
   // submit: also what the head sees under the same path.
   bool upload = false;

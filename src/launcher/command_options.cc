@@ -153,8 +153,7 @@ class CommandAdder {
     AddSize(serve, "--upload-limit", &line_.upload_limit, "1GB",
             "how much an experiment's files may have that its client uploads");
     AddSize(serve, "--upload-space", &line_.upload_space, "20GB", "how much uploaded files may have, all together");
-    AddSize(serve, "--keep-free", &line_.keep_free, "1GB",
-            "how much of the state folder's disk stays free for journals: what nodes deliver waits there meanwhile");
+    AddKeepFree(serve);
     AddPage(serve);
     AddDevices(serve);
     AddData(serve);
@@ -368,6 +367,12 @@ class CommandAdder {
         ->needs(certificate);
     command->add_option("--node-token-file", line_.safety.node_token_file,
                         "nodes need one of the tokens in it, one a line");
+    AddKeepFree(command);
+  }
+
+  void AddKeepFree(CLI::App* command) {
+    AddSize(command, "--keep-free", &line_.keep_free, "1GB",
+            "how much of the state folder's disk stays free for journals: what nodes deliver waits there meanwhile");
   }
 
   void AddRunPage(CLI::App* command) {

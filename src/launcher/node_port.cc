@@ -7,6 +7,7 @@
 #include "src/base/build_id.h"
 #include "src/base/status.h"
 #include "src/rpc/head_file.h"
+#include "src/rpc/node_limits.h"
 #include "src/views/nodes_view.h"
 
 namespace lanista {
@@ -25,7 +26,9 @@ absl::StatusOr<std::unique_ptr<NodePort>> NodePort::Open(const CommandContext& c
   LANISTA_ASSIGN_OR_RETURN(port->nodes_, head.AcceptNodes(std::chrono::seconds(context.line.lost_after)));
   LANISTA_RETURN_IF_ERROR(SeekNodes(context, head, blocks, state_dir.root(), *port->server_, port->tunnel_token_));
   port->program_ = ReadBuildId(context.trial_program.path).value_or("");
-  port->server_->AcceptNodes(port->nodes_, port->program_);
+  NodeLimits limits;
+  limits.keep_free = context.line.keep_free;
+  port->server_->AcceptNodes(port->nodes_, port->program_, limits);
   port->server_->Open();
   return port;
 }

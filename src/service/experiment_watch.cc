@@ -17,8 +17,9 @@ namespace {
 
 constexpr size_t kMaxEvents = 500;
 constexpr size_t kMaxEventBytes = 1 << 20;
-// So many facts of models are many.
+// So many facts of models are many; more than the other number are too many for one batch.
 constexpr int64_t kManyFacts = 100;
+constexpr int kTooManyFacts = 20000;
 
 // Whether they are as many as were asked for.
 bool IsFull(const std::vector<v1::ExperimentEvent>& events) {
@@ -39,8 +40,8 @@ absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next(Form form) {
   Batch batch;
   batch.more = !reader.holder().has_value() || IsFinal(state.change.state());
   if (form == Form::kManyAsModels) {
-    LANISTA_ASSIGN_OR_RETURN(const JournalReader::NewFacts facts, reader.CountFactsAfter(after_));
-    if (facts.of_models >= kManyFacts && facts.reports == 0) {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader::NewFacts facts, reader.CountFactsAfter(after_, kTooManyFacts));
+    if (facts.of_models >= kManyFacts && facts.of_models < kTooManyFacts && facts.reports == 0) {
       LANISTA_ASSIGN_OR_RETURN(batch.events, reader.OwnEventsAfter(after_));
       LANISTA_ASSIGN_OR_RETURN(batch.models, reader.ModelsChangedAfter(after_));
       batch.journal = journal;

@@ -49,8 +49,9 @@ class ExperimentWatch {
     bool ended = false;
   };
 
-  // What comes next, at most some hundred events. Empty: nothing yet, and the watch will be woken. ABORTED: nobody runs
-  // the experiment any more, and all that was recorded has been given. Reads the disk and does not wait.
+  // What comes next: at most some hundred events, or some thousand models. Empty: nothing yet, and the watch will be
+  // woken. ABORTED: nobody runs the experiment any more, and all that was recorded has been given. Reads the disk and
+  // does not wait.
   absl::StatusOr<Batch> Next(Form form = Form::kEvents);
   // The number of the last event that was given.
   int64_t number() const { return after_; }

@@ -236,7 +236,8 @@ class JournalReader {
   absl::StatusOr<std::map<int, std::vector<int>>> MembersOf(const std::vector<int>& trials) const;
 
   // The models whose trained weights are kept, and the folder of each (in the experiment's) with the file weights.pt.
-  // Somebody may have removed the file. Of a journal before version 9: those of the best models whose files are there.
+  // Somebody may have removed the file. Of a journal before version 9: those of the best models, with several
+  // objectives if their files are there.
   absl::StatusOr<std::map<int, std::string>> Weights() const;
 
   // NOT_FOUND: there is no such model.
@@ -263,7 +264,8 @@ class JournalReader {
     int64_t of_models = 0;
     int64_t reports = 0;
   };
-  absl::StatusOr<NewFacts> CountFactsAfter(int64_t number) const;
+  // Of the first `limit` of them.
+  absl::StatusOr<NewFacts> CountFactsAfter(int64_t number, int limit) const;
 
   // The number of the last trial; 0: no trial was queued.
   absl::StatusOr<int> LastTrial() const;

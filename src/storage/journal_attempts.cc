@@ -40,14 +40,14 @@ absl::Status JournalReader::ReadAttempts(bool with_metrics, const std::string& c
                                           : "";
   LANISTA_ASSIGN_OR_RETURN(
       SqliteStatement row,
-      database_.Prepare(absl::StrCat(R"sql(
+      database_.Prepare(absl::StrCat(
+          R"sql(
       SELECT a.model, a.attempt, a.trial, t.time, a.started, a.device_proto, a.ended, a.outcome,
              a.reason, a.message, a.signal, a.exit_status, a.actual_sample, t.alone_because, a.models_memory, )sql",
-                                     with_metrics ? "m.name, m.value, s.members, " : "NULL, NULL, 1, ",
-                                     version_ < kVersionWithFacts ? "NULL, 0" : "lost_cause, resumed_steps",
-                                     version_ < kVersionWithWeights ? ", ''" : ", assignment",
-                                     " FROM attempt AS a JOIN trial AS t USING (trial) ", joined, clauses,
-                                     " ORDER BY a.model, a.attempt")));
+          with_metrics ? "m.name, m.value, s.members, " : "NULL, NULL, 1, ",
+          version_ < kVersionWithFacts ? "NULL, 0" : "lost_cause, resumed_steps",
+          version_ < kVersionWithWeights ? ", '', outcome = 'SUCCEEDED'" : ", assignment, left_weights",
+          " FROM attempt AS a JOIN trial AS t USING (trial) ", joined, clauses, " ORDER BY a.model, a.attempt")));
   std::optional<AttemptRecord> attempt;
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
@@ -71,6 +71,7 @@ absl::Status JournalReader::ReadAttempts(bool with_metrics, const std::string& c
       attempt->resumed_steps = row.Int(19);
       attempt->members = row.Int(17);
       attempt->assignment = TextAt(row, 20);
+      attempt->end.set_left_weights(row.Int(21) != 0);
     }
     if (!row.IsNull(15)) {
       (*attempt->end.mutable_metrics()->mutable_values())[TextAt(row, 15)] = ValueAt(row, 16);

@@ -12,10 +12,8 @@
 namespace lanista {
 namespace {
 
-// The kinds of facts that are events.
+// The kinds of facts that are events, but for those of models.
 constexpr char kOwnKinds[] = "'experiment', 'space', 'state_change'";
-constexpr char kModelKinds[] = "'attempt_started', 'model_built', 'attempt_ended', 'outcome'";
-constexpr char kReportKind[] = "'attempt_reported'";
 
 // One row of the table `fact`.
 struct Fact {
@@ -33,13 +31,14 @@ class EventQuery {
     EventQuery query;
     const std::string served = version < kVersionWithServed ? "0" : "served";
     const std::string stopped = version < kVersionWithStopping ? "0, ''" : "stopped_step, stopped_because";
-    const std::string assignment = version < kVersionWithWeights ? "''" : "assignment";
+    const std::string weights =
+        version < kVersionWithWeights ? "'', outcome = 'SUCCEEDED'" : "assignment, left_weights";
     const std::pair<SqliteStatement*, std::string> all[] = {
         {&query.state_, absl::StrCat("SELECT state, reason, ", served, " FROM state_change WHERE number = ?")},
         {&query.attempt_,
          absl::StrCat("SELECT trial, device_proto, resumed_steps, outcome, actual_sample, models_memory, lost_cause, "
                       "reason, message, signal, exit_status, ",
-                      assignment, " FROM attempt WHERE model = ? AND attempt = ?")},
+                      weights, " FROM attempt WHERE model = ? AND attempt = ?")},
         {&query.costs_, version < kVersionWithCosts ? "SELECT NULL, NULL FROM model WHERE model = ?"
                                                     : "SELECT params, flops FROM model WHERE model = ?"},
         {&query.report_, "SELECT name, value, step FROM metric WHERE model = ? AND attempt = ? AND sequence = ?"},
@@ -143,6 +142,7 @@ class EventQuery {
     if (!attempt_.IsNull(4)) LANISTA_RETURN_IF_ERROR(ParseAt(attempt_, 4, end.mutable_actual_sample()));
     end.set_models_memory(attempt_.Int64(5));
     end.set_lost_cause(LostCauseAt(attempt_, 6));
+    end.set_left_weights(attempt_.Int(12) != 0);
     if (auto failure = FailureAt(attempt_, 7)) *end.mutable_failure() = *std::move(failure);
     LANISTA_RETURN_IF_ERROR(final_metrics_.Start(fact.id, fact.attempt));
     while (true) {
@@ -161,13 +161,14 @@ class EventQuery {
 
 }  // namespace
 
-absl::StatusOr<JournalReader::NewFacts> JournalReader::CountFactsAfter(int64_t number) const {
+absl::StatusOr<JournalReader::NewFacts> JournalReader::CountFactsAfter(int64_t number, int limit) const {
   LANISTA_ASSIGN_OR_RETURN(
       SqliteStatement row,
       database_.Prepare(absl::StrCat("SELECT ifnull(max(number), 0), total(kind IN (", kModelKinds,
-                                     ")), total(kind = ", kReportKind, ") FROM fact WHERE number > ? AND kind IN (",
-                                     kOwnKinds, ", ", kModelKinds, ", ", kReportKind, ")")));
-  LANISTA_RETURN_IF_ERROR(row.Start(number));
+                                     ")), total(kind = ", kReportKind,
+                                     ") FROM (SELECT number, kind FROM fact WHERE number > ? AND kind IN (", kOwnKinds,
+                                     ", ", kModelKinds, ", ", kReportKind, ") ORDER BY number LIMIT ?)")));
+  LANISTA_RETURN_IF_ERROR(row.Start(number, limit));
   LANISTA_RETURN_IF_ERROR(row.Next().status());
   return NewFacts{row.Int64(0), row.Int64(1), row.Int64(2)};
 }

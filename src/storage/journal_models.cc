@@ -174,7 +174,7 @@ absl::StatusOr<std::map<int, std::string>> JournalReader::FindWeights() const {
     if (deciding == attempts.end()) continue;
     std::string folder = TrialOutputFolder(deciding->trial, model.model, deciding->members > 1);
     std::error_code ignored;
-    if (!std::filesystem::exists(absl::StrCat(folder_, "/", folder, "/weights.pt"), ignored)) continue;
+    if (several && !std::filesystem::exists(absl::StrCat(folder_, "/", folder, "/", kWeightsFile), ignored)) continue;
     weights[model.model] = std::move(folder);
     if (static_cast<int>(weights.size()) == best) break;
   }

@@ -214,10 +214,10 @@ absl::StatusOr<std::optional<int64_t>> JournalReader::LastNumber() const {
 absl::StatusOr<std::vector<int>> JournalReader::ModelsChangedAfter(int64_t number) const {
   LANISTA_ASSIGN_OR_RETURN(
       SqliteStatement row,
-      database_.Prepare("SELECT id FROM fact WHERE number > ?1 AND kind IN ('model', 'attempt_started', 'model_built', "
-                        "'attempt_reported', 'attempt_ended', 'outcome', 'outcome_removed') "
-                        "UNION SELECT model FROM attempt WHERE trial IN "
-                        "(SELECT id FROM fact WHERE number > ?1 AND kind = 'trial') ORDER BY 1"));
+      database_.Prepare(absl::StrCat("SELECT id FROM fact WHERE number > ?1 AND kind IN ('model', 'outcome_removed', ",
+                                     kModelKinds, ", ", kReportKind,
+                                     ") UNION SELECT model FROM attempt WHERE trial IN "
+                                     "(SELECT id FROM fact WHERE number > ?1 AND kind = 'trial') ORDER BY 1")));
   LANISTA_RETURN_IF_ERROR(row.Start(number));
   std::vector<int> models;
   while (true) {

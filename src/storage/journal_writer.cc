@@ -159,7 +159,8 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
        "AND EXISTS (SELECT 1 FROM attempt WHERE model = ?1 AND attempt = ?2)"},
       {&s.end_attempt_,
        "UPDATE attempt SET ended = ?3, outcome = ?4, reason = ?5, message = ?6, signal = ?7, exit_status = ?8, "
-       "actual_sample = ?9, models_memory = ?10, lost_cause = ?11 WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
+       "actual_sample = ?9, models_memory = ?10, lost_cause = ?11, left_weights = ?12 "
+       "WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
       {&s.select_attempt_, "SELECT 1 FROM attempt WHERE model = ? AND attempt = ?"},
       {&s.insert_metric_, "INSERT OR IGNORE INTO metric VALUES (?, ?, ?, ?, ?, ?, ?)"},
       {&s.insert_outcome_, "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
@@ -338,7 +339,8 @@ absl::Status JournalWriter::Statements::WriteEnd(int64_t time, const v1::ModelEv
                          ? std::make_optional(v1::ModelEnded::LostCause_Name(end.lost_cause()))
                          : std::nullopt;
   return end_attempt_.Run(event.model(), event.attempt(), time, v1::ModelEnded::Outcome_Name(end.outcome()),
-                          failure.reason, failure.message, failure.signal, failure.exit_status, actual, memory, cause);
+                          failure.reason, failure.message, failure.signal, failure.exit_status, actual, memory, cause,
+                          end.left_weights());
 }
 
 absl::Status JournalWriter::Statements::WriteMetrics(int64_t time, const v1::ModelEvent& event, std::optional<int> step,

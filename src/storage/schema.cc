@@ -80,6 +80,7 @@ CREATE TABLE attempt (
   lost_cause TEXT,  -- why it was LOST
   resumed_steps INTEGER NOT NULL DEFAULT 0,  -- it went on from a checkpoint behind so many steps
   assignment TEXT,  -- the head's id of what it gave to the node; NULL: it ran on a device of the head's own
+  left_weights INTEGER NOT NULL DEFAULT 0,  -- 1: it left its model's trained weights
   PRIMARY KEY (model, attempt)
 ) WITHOUT ROWID;
 CREATE TABLE metric (
@@ -209,10 +210,16 @@ ALTER TABLE model ADD COLUMN params INTEGER;
 ALTER TABLE model ADD COLUMN flops INTEGER;
 )sql";
 
+// What version 9 added to the table `attempt`. Nearly all that succeeded left weights, where they were kept.
+constexpr char kUpgradeFrom8[] = R"sql(
+ALTER TABLE attempt ADD COLUMN assignment TEXT;
+ALTER TABLE attempt ADD COLUMN left_weights INTEGER NOT NULL DEFAULT 0;
+UPDATE attempt SET left_weights = 1 WHERE outcome = 'SUCCEEDED';
+)sql";
+
 // Upgrades version 8 to version 9.
 absl::Status UpgradeFrom8(const SqliteDatabase& database, const std::map<int, std::string>& weights) {
-  LANISTA_RETURN_IF_ERROR(
-      database.Execute(absl::StrCat(kWeightsSchema, "ALTER TABLE attempt ADD COLUMN assignment TEXT;")));
+  LANISTA_RETURN_IF_ERROR(database.Execute(absl::StrCat(kWeightsSchema, kUpgradeFrom8)));
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement insert, database.Prepare("INSERT INTO weights VALUES (?, ?)"));
   for (const auto& [model, folder] : weights) LANISTA_RETURN_IF_ERROR(insert.Run(model, folder));
   return absl::OkStatus();

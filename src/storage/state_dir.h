@@ -70,6 +70,8 @@ class StateDir {
 // models. A merged trial has a folder for each model. These functions return names only and make nothing.
 std::string TrialLogFile(int trial);
 std::string TrialOutputFolder(int trial, int model, bool merged);
+// In it, the weights of a trained model (keep_weights): a state_dict.
+inline constexpr char kWeightsFile[] = "weights.pt";
 // The path below an experiment's folder for a model's checkpoints, which all of its attempts share.
 std::string CheckpointFolder(int model);
 // The path below an experiment's folder for what nodes deliver, until all of it has arrived.

@@ -28,6 +28,7 @@
 #include "src/nn/state_dict.h"
 #include "src/ops/registry.h"
 #include "src/runtime/graph_module_torch.h"
+#include "src/storage/state_dir.h"
 #include "src/trial/program_id.h"
 #include "src/views/graph_view.h"
 
@@ -297,7 +298,9 @@ absl::Status ModelContext::CheckOutputs() const {
 absl::Status ModelContext::KeepWeights() {
   // An evaluator that did not ask for its model has trained none.
   if (built_ == nullptr) return absl::OkStatus();
-  return nn::WriteStateDict(output_folder() + "/weights.pt", nn::StateDictOf(*built_));
+  LANISTA_RETURN_IF_ERROR(nn::WriteStateDict(output_folder() + "/" + kWeightsFile, nn::StateDictOf(*built_)));
+  left_weights_ = true;
+  return absl::OkStatus();
 }
 
 bool ModelContext::LacksCosts() const {
@@ -329,7 +332,10 @@ void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) 
   v1::ModelEvent event = NextEvent();
   v1::ModelEnded& ended = *event.mutable_ended();
   ended.set_outcome(result.outcome);
-  if (result.outcome == v1::ModelEnded::SUCCEEDED) *ended.mutable_metrics() = ToProto(*final_);
+  if (result.outcome == v1::ModelEnded::SUCCEEDED) {
+    *ended.mutable_metrics() = ToProto(*final_);
+    ended.set_left_weights(left_weights_);
+  }
   if (result.outcome == v1::ModelEnded::INFEASIBLE) *ended.mutable_metrics() = ToProto(costs_);
   if (result.outcome == v1::ModelEnded::FAILED || result.outcome == v1::ModelEnded::UNMERGED) {
     *ended.mutable_failure() = std::move(result.failure);

@@ -99,6 +99,7 @@ class ModelContext final : public TrialContext {
   void CountCosts(const nn::Model& model);
   // Whether goals name costs that are neither computed nor reported, although the model can be built.
   bool LacksCosts() const;
+  // Leaves the weights of the model that the evaluator has built, if it has.
   absl::Status KeepWeights();
   // RESOURCE_EXHAUSTED if the files in the output folder are larger than allowed.
   absl::Status CheckOutputs() const;
@@ -115,6 +116,7 @@ class ModelContext final : public TrialContext {
   std::optional<v1::DataSpec> data_;
   // None before model(), and of a model that is not to be trained.
   std::shared_ptr<nn::Model> built_;
+  bool left_weights_ = false;
   // Once it was built: the choices that it asked for.
   std::optional<v1::Sample> actual_sample_;
   // Metrics of the model itself.

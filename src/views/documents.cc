@@ -304,7 +304,7 @@ struct ModelEntries {
     const auto front = fronts.find(model.model);
     entry["front"] = front == fronts.end() ? Json() : Json(front->second);
     const auto kept = weights.find(model.model);
-    entry["weights"] = kept == weights.end() ? Json() : Json(absl::StrCat(kept->second, "/weights.pt"));
+    entry["weights"] = kept == weights.end() ? Json() : Json(absl::StrCat(kept->second, "/", kWeightsFile));
     entry["attempts"] = std::move(attempts);
     return entry;
   }

@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
+#include "src/base/display_text.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/base/thread_priority.h"
+#include "src/base/utf8.h"
 #include "src/storage/journal.h"
 #include "src/web/event_messages.h"
 
@@ -160,7 +164,11 @@ bool EventStreams::ServeJoined(const FeedKey& key, Feed* feed) {
       joined_events_ += static_cast<int64_t>(batch->events.size() + kEventsPerModel * batch->models.size());
       const int64_t before = std::exchange(feed->tip, feed->watch->number());
       const absl::StatusOr<EventMessage> message = MessageOf(*std::move(batch), ended ? 0 : feed->tip);
-      if (!message.ok()) return EndJoined(message.status(), feed);
+      if (!message.ok()) {
+        spdlog::error("{}the page cannot be told what changed: {}", LogTag(key.first),
+                      OneLine(ToUtf8(std::string(message.status().message()))));
+        return EndJoined(message.status(), feed);
+      }
       for (Reader& reader : feed->readers) {
         if (reader.watch != nullptr || reader.after != before) continue;
         if (reader.stream->unsent() >= options_.max_unsent) {

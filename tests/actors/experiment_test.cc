@@ -149,6 +149,7 @@ class ExperimentTest : public ActorTest {
     event.set_attempt(attempts_[model]);
     v1::ModelEnded& ended = *event.mutable_ended();
     ended.set_outcome(outcome);
+    ended.set_left_weights(outcome == v1::ModelEnded::SUCCEEDED);
     if (outcome == v1::ModelEnded::SUCCEEDED) (*ended.mutable_metrics()->mutable_values())["default"] = 0.5;
     if (outcome == v1::ModelEnded::FAILED) {
       ended.mutable_failure()->set_reason(reason);

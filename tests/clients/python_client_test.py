@@ -617,7 +617,7 @@ class Configurations(Folder):
     def test_mistakes_have_a_place(self):
         for name, text, expected in (
             ("a.textproto", 'name: "a"\nmax_trials: 3\n', "a.textproto:2:1 : .*max_trials"),
-            ("a.json", '{"name": "a",\n}', "a.json:2:1: "),
+            ("a.json", '{"name":\n}', "a.json:2:1: "),
             ("b.json", '{"space": {"registred": "a"}}', "b.json: .*registred"),
             ("c.json", "[]", "c.json: must be an object"),
         ):

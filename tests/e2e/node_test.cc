@@ -567,13 +567,6 @@ TEST_F(NodeTest, WhatMergedTrialsLeftOnNodesThatSeeNoFilesOutlivesTheirNode) {
       kFaultyProgram, {"export", id, "--top", "2", "--format", "weights", "--out", out, "--state-dir", state_});
   EXPECT_EQ(exported.exit_code, 0) << exported.err;
   EXPECT_FALSE(std::filesystem::is_empty(out));
-  // The other node writes what takes LibTorch, with the weights that the head has.
-  for (const std::string format : {"python", "torchscript", "onnx"}) {
-    const std::string folder = FreshFolder();
-    const CommandResult written = Ask({"export", id, "--top", "2", "--format", format, "--out", folder});
-    EXPECT_EQ(written.exit_code, 0) << format << ": " << written.err;
-    EXPECT_FALSE(std::filesystem::is_empty(folder)) << format;
-  }
 }
 
 // A trial's node gets a signal when the first checkpoint has come from it.

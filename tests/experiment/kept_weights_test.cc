@@ -58,6 +58,16 @@ TEST(KeptWeights, SaysWhereWeightsAreKeptAndWhoseTheyReplace) {
   EXPECT_FALSE(kept.End(Outcome(4, 1, v1::ModelEnded::FAILED)).kept.has_value());
 }
 
+TEST(KeptWeights, AModelThatLeftNoneTakesNoPlace) {
+  KeptWeights kept(1, LargerIsBetter());
+  EXPECT_THAT(Succeed(kept, 1, 0.5), IsEmpty());
+  kept.Plan(2, 1, "2");
+  const KeptWeights::Ending ending = kept.End(Outcome(2, 1, v1::ModelEnded::SUCCEEDED, 0.9), /*left=*/false);
+  EXPECT_FALSE(ending.kept.has_value());
+  EXPECT_THAT(ending.needless, ElementsAre("2"));
+  EXPECT_TRUE(kept.Needs("1"));
+}
+
 TEST(KeptWeights, TakesTheSmallestWhereThatIsBetter) {
   v1::ExperimentConfig config;
   config.set_objective(v1::ObjectiveConfig::MINIMIZE);

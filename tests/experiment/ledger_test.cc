@@ -45,6 +45,7 @@ class LedgerTest : public ::testing::Test {
     event.set_attempt(attempt);
     v1::ModelEnded& ended = *event.mutable_ended();
     ended.set_outcome(outcome);
+    ended.set_left_weights(outcome == v1::ModelEnded::SUCCEEDED);
     ended.set_lost_cause(cause);
     if (outcome == v1::ModelEnded::SUCCEEDED) (*ended.mutable_metrics()->mutable_values())["default"] = 0.5;
     if (outcome == v1::ModelEnded::FAILED || outcome == v1::ModelEnded::LOST) {

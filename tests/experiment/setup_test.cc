@@ -195,6 +195,7 @@ class Simulation {
                                                 : v1::ModelEnded::SUCCEEDED);
       if (ended.outcome() == v1::ModelEnded::SUCCEEDED) {
         (*ended.mutable_metrics()->mutable_values())["default"] = ValueOf(model.sample());
+        ended.set_left_weights(true);
       } else {
         ended.mutable_failure()->set_reason(breaks ? v1::Failure::MERGED_TRIAL_FAILED : v1::Failure::EXCEPTION);
         ended.mutable_failure()->set_message("boom");
@@ -1082,6 +1083,7 @@ TEST_F(SetupTest, TheBestWeightsStayTheBestAfterAResume) {
   event.set_attempt(1);
   event.mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
   (*event.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 1e9;
+  event.mutable_ended()->set_left_weights(true);
   const Ledger::Decision decision = ledger.EndAttempt(event);
   const Ledger::Closed closed = ledger.Close(*decision.outcome);
   ASSERT_EQ(closed.needless_weights.size(), 1u);

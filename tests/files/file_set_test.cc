@@ -202,8 +202,8 @@ class ReceivedOutputsTest : public ::testing::Test {
 
   const std::string folder_ = FreshFolder();
   // The disk that the head seems to have.
-  DiskRoom::Space disk_ = {1 << 20, 1 << 20};
-  DiskRoom room_{/*keep_free=*/1000, [this](const std::string&) { return disk_; }};
+  DiskRoom::Space disk_ = {1 << 30, 1 << 30};
+  DiskRoom room_{/*keep_free=*/300000, [this](const std::string&) { return disk_; }};
   v1::AssignmentOutputs outputs_;
   // What the head says when all has come, where that differs.
   std::optional<v1::AssignmentOutputs> now_;
@@ -232,26 +232,41 @@ TEST_F(ReceivedOutputsTest, EverythingGetsToItsPlaceAndTwiceIsOnce) {
 }
 
 TEST_F(ReceivedOutputsTest, SomeOfTheDiskStaysFreeWhateverIsOnItsWay) {
-  v1::OutputHeader output = Header("a", std::string(400, 'x'));
+  const std::string content(100000, 'x');
+  v1::OutputHeader output = Header("a", content);
   output.set_output_of(3);
   const auto begin = [&] { return ReceivedOutput::Begin(outputs_, output, &room_); };
-  disk_.free = 1399;
+  disk_.free = 300000 + 99999;
   const absl::Status full = begin().status();
   EXPECT_TRUE(absl::IsUnavailable(full)) << full;
   EXPECT_THAT(std::string(full.message()), HasSubstr("--keep-free"));
   EXPECT_TRUE(IsEmptyFolder(folder_ + "/incoming"));
-  disk_.free = 1800;
+  disk_.free = 300000 + 200000;
   {
-    const auto first = begin(), second = begin();
-    EXPECT_TRUE(first.ok() && second.ok());
+    auto first = begin();
+    const auto second = begin();
+    ASSERT_TRUE(first.ok() && second.ok());
     EXPECT_TRUE(absl::IsUnavailable(begin().status())) << "both will need their room";
+    // What is written is not free any more, and counts once.
+    ASSERT_TRUE(first->Write(content).ok());
+    disk_.free = 300000 + 199999;
+    EXPECT_TRUE(absl::IsUnavailable(begin().status()));
+    disk_.free = 300000 + 200000;
+    EXPECT_TRUE(begin().ok());
   }
-  EXPECT_TRUE(begin().ok()) << "neither does any more";
+  EXPECT_TRUE(begin().ok()) << "nothing is on its way any more";
   // Of a small disk a tenth stays free.
-  disk_ = {/*free=*/900, /*size=*/5000};
+  disk_ = {/*free=*/200000, /*size=*/1000000};
   EXPECT_TRUE(begin().ok());
-  disk_.free = 899;
+  disk_.free = 199999;
   EXPECT_FALSE(begin().ok());
+  // What trials printed is small, and a conversion's files are soon gone.
+  disk_.free = 0;
+  v1::OutputHeader log = Header("log", "printed");
+  log.set_log(true);
+  EXPECT_EQ(Deliver(log, "printed"), absl::OkStatus());
+  outputs_.set_temporary(true);
+  EXPECT_TRUE(begin().ok());
 }
 
 TEST_F(ReceivedOutputsTest, WhatTheAssignmentDoesNotWriteIsRefused) {

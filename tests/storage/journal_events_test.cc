@@ -50,7 +50,7 @@ class JournalEventsTest : public ::testing::Test {
     write(R"(records { event { model: 1 attempt: 1 sequence: 3 time { seconds: 9 } intermediate { step: 3
                  metrics { values { key: "default" value: 0.1 } values { key: "loss" value: 2.5 } } } } })");
     write(R"(records { event { model: 1 attempt: 1 sequence: 4 ended { outcome: SUCCEEDED
-                 metrics { values { key: "default" value: 0.5 } } models_memory: 77 } } }
+                 metrics { values { key: "default" value: 0.5 } } models_memory: 77 left_weights: true } } }
              records { outcome { model: 1 attempt: 1 outcome: SUCCEEDED
                  metrics { values { key: "default" value: 0.5 } }
                  sample { decisions { label: "width" index: 1 value { i: 128 } } } } })");

@@ -18,7 +18,9 @@ inline void ExecuteOn(const std::string& file, const std::string& statements) {
 
 // Makes a journal that nobody has open what version 8 would have left.
 inline void MakeVersion8(const std::string& file) {
-  ExecuteOn(file, "DROP TABLE weights; ALTER TABLE attempt DROP COLUMN assignment; PRAGMA user_version = 8;");
+  ExecuteOn(file,
+            "DROP TABLE weights; ALTER TABLE attempt DROP COLUMN assignment; "
+            "ALTER TABLE attempt DROP COLUMN left_weights; PRAGMA user_version = 8;");
 }
 
 // Takes from it what version 8 added to version 7, too.

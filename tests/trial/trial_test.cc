@@ -274,6 +274,17 @@ TEST_F(RunnerTest, WeightsOfModelsOfAnyEngineAreKept) {
   EXPECT_EQ((*weights)[0].first, "layer.weight");
   EXPECT_EQ((*weights)[0].second.to(torch::kDouble).sum().item<double>(),
             events_[events_.size() - 2].model().ended().metrics().values().at("default"));
+  EXPECT_TRUE(events_[events_.size() - 2].model().ended().left_weights());
+}
+
+TEST_F(RunnerTest, AnEvaluatorThatBuildsNoModelLeavesNoWeights) {
+  v1::TrialSpec spec = Trial("leave files");
+  spec.set_keep_weights(true);
+  spec.mutable_models(0)->set_output_folder(testing::TempDir() + "/none");
+  const v1::ModelEnded ended = Run(spec);
+  EXPECT_EQ(ended.outcome(), v1::ModelEnded::SUCCEEDED);
+  EXPECT_FALSE(ended.left_weights());
+  EXPECT_FALSE(std::filesystem::exists(testing::TempDir() + "/none/weights.pt"));
 }
 
 TEST_F(RunnerTest, AnEvaluatorThatReportsWronglyFailsWithThatReason) {

@@ -712,6 +712,7 @@ class EventClient {
       numbers_.push_back(std::stoll(event.value("number", "0")));
       EXPECT_TRUE(event.contains("time"));
       EXPECT_FALSE(event.contains("experiment"));
+      if (event.contains("outcome")) told_.insert(event["outcome"]["model"].get<int>());
       if (!event.contains("model")) continue;
       EXPECT_FALSE(event["model"].contains("experiment"));
       EXPECT_FALSE(event["model"].contains("time"));
@@ -721,7 +722,10 @@ class EventClient {
       return true;
     }
     numbers_.push_back(std::stoll(fields["id"]));
-    for (const Json& model : data["columns"]["model"]) models_.insert(model.get<int>());
+    for (const Json& model : data["columns"]["model"]) {
+      models_.insert(model.get<int>());
+      told_.insert(model.get<int>());
+    }
     columns_ = data["columns"];
     attempts_ = data["attempts"];
     return true;
@@ -730,6 +734,8 @@ class EventClient {
   std::vector<int64_t> numbers_;
   std::vector<std::string> kinds_;
   int comments_ = 0;
+  // The models whose end was told, in either form.
+  std::set<int> told_;
   // The models that came in the place of their events, and the last message with some.
   std::set<int> models_;
   Json columns_;
@@ -845,6 +851,36 @@ TEST_F(EventsTest, ManyModelsComeInThePlaceOfTheirEventsWhereThatIsAsked) {
   EXPECT_EQ(watch->kinds_.back(), "ended");
   events->ReadToEnd();
   EXPECT_EQ(events->numbers_, AllNumbers("a-1"));
+}
+
+TEST_F(EventsTest, AStreamOfModelsThatFallsBehindGetsAllOfThem) {
+  WebOptions options;
+  options.streams.max_unsent = 1;
+  Start(options);
+  Create("a-1");
+  const auto slow = Watch("a-1", 0, "", "&models=1");
+  const auto quick = Watch("a-1", 0, "", "&models=1");
+  quick->ReadEvents(1);
+  int models = 0;
+  for (int i = 0; i < 40; ++i) {
+    std::string batch;
+    for (int k = 0; k < 40; ++k) absl::StrAppend(&batch, QuickModel(++models));
+    Write("a-1", batch);
+    ASSERT_TRUE(quick->ReadMessage());
+  }
+  Write("a-1", "records { state { state: DONE } }");
+  Release("a-1");
+  const std::vector<int64_t> all = AllNumbers("a-1");
+  for (const auto& stream : {slow.get(), quick.get()}) {
+    stream->ReadToEnd();
+    EXPECT_EQ(stream->kinds_.back(), "ended");
+    EXPECT_TRUE(std::is_sorted(stream->numbers_.begin(), stream->numbers_.end()));
+    EXPECT_EQ(std::adjacent_find(stream->numbers_.begin(), stream->numbers_.end()), stream->numbers_.end());
+    EXPECT_EQ(stream->numbers_.back(), all.back());
+    // Each event comes by itself, or its model comes.
+    EXPECT_EQ(stream->told_.size(), static_cast<size_t>(models));
+  }
+  EXPECT_FALSE(quick->models_.empty());
 }
 
 TEST_F(EventsTest, AStreamThatIsReadSlowlyGetsAllOfIt) {

@@ -45,7 +45,7 @@ using WeightsOf = std::map<int, std::string>;
 WeightsOf WeightsFiles(const std::string& experiment_folder, const std::map<int, std::string>& kept) {
   WeightsOf files;
   for (const auto& [model, folder] : kept) {
-    std::string file = absl::StrCat(experiment_folder, "/", folder, "/weights.pt");
+    std::string file = absl::StrCat(experiment_folder, "/", folder, "/", kWeightsFile);
     std::error_code ignored;
     if (std::filesystem::exists(file, ignored)) files[model] = std::move(file);
   }

@@ -42,8 +42,10 @@ export function applyMessage(loaded, message) {
 function mergeModels(table, news, curves) {
   const choices = news.choices.map((choice) => {
     const mine = choiceOf(table, choice.label);
-    const places = choice.candidates.map((candidate) => candidateOf(mine, candidate));
-    return {mine, chosen: choice.chosen.map((chosen) => placesOf(chosen, places))};
+    const place = (/** @type {number} */ candidate) => candidateOf(mine, choice.candidates[candidate]);
+    const chosen = choice.chosen.map(
+        (candidate) => candidate === null ? null : Array.isArray(candidate) ? candidate.map(place) : place(candidate));
+    return {mine, chosen};
   });
   for (const name of news.metrics.keys()) metricOf(table, name);
   news.model.forEach((model, i) => {
@@ -60,12 +62,6 @@ function mergeModels(table, news, curves) {
     for (const [name, values] of table.metrics) values[row] = news.metrics.get(name)?.[i] ?? null;
     table.unknown.delete(model);
   });
-}
-
-/** @param {number|number[]|null} chosen @param {number[]} places */
-function placesOf(chosen, places) {
-  if (chosen === null) return null;
-  return Array.isArray(chosen) ? chosen.map((i) => places[i]) : places[chosen];
 }
 
 /** @param {import('./decode.js').Attempts} attempts @param {import('./decode.js').Attempts} news */

@@ -163,12 +163,41 @@ function setMetrics(table, row, metrics) {
   for (const [name, value] of Object.entries(metrics?.values ?? {})) metricOf(table, name)[row] = readNumber(value);
 }
 
+/**
+ * Where lists that only grow have what, by its text: they may be long.
+ * @type {WeakMap<unknown[], Map<string, number>>}
+ */
+const PLACES = new WeakMap();
+
+/**
+ * Where the list has an entry with this text; it is added where the list has none.
+ * @template Entry
+ * @param {Entry[]} list @param {Entry} entry @param {(entry: Entry) => string} textOf
+ */
+function placeOf(list, entry, textOf) {
+  let places = PLACES.get(list);
+  if (!places) {
+    places = new Map();
+    PLACES.set(list, places);
+  }
+  // What came meanwhile in another way.
+  for (let i = places.size; i < list.length; ++i) places.set(textOf(list[i]), i);
+  const text = textOf(entry);
+  let place = places.get(text);
+  if (place === undefined) {
+    place = list.push(entry) - 1;
+    places.set(text, place);
+  }
+  return place;
+}
+
+/** @param {{reason: string, message: string}} failure */
+const failureText = ({reason, message}) => `${reason} ${message}`;
+
 /** @param {Table} table @param {any} failure */
 export function failureIndex(table, failure) {
   if (!failure || !failure.reason || failure.reason === 'REASON_UNSPECIFIED') return null;
-  const message = failure.message ?? '';
-  const known = table.failures.findIndex((f) => f.reason === failure.reason && f.message === message);
-  return known >= 0 ? known : table.failures.push({reason: failure.reason, message}) - 1;
+  return placeOf(table.failures, {reason: failure.reason, message: failure.message ?? ''}, failureText);
 }
 
 /** @param {any} device  a v1::Device */
@@ -316,12 +345,7 @@ export function choiceOf(table, label) {
  * @param {import('./decode.js').Choice} choice @param {unknown} value
  */
 export function candidateOf(choice, value) {
-  // Nearly all are numbers and texts.
-  const same = choice.candidates.indexOf(value);
-  if (same >= 0) return same;
-  const text = JSON.stringify(value);
-  const known = choice.candidates.findIndex((candidate) => JSON.stringify(candidate) === text);
-  return known >= 0 ? known : choice.candidates.push(value) - 1;
+  return placeOf(choice.candidates, value, JSON.stringify);
 }
 
 /** @param {Table} table @param {any} outcome  a v1::ModelOutcome */
