@@ -3,8 +3,8 @@
 /** Least ms between two notices about events. */
 const EVENT_PACE = 150;
 /** What events have drawn takes at most one part in so many of the time, a glance at it one in fewer, */
-const SHARE = 20;
-const GLANCE_SHARE = 10;
+const SHARE = 40;
+const GLANCE_SHARE = 20;
 /** but nobody waits for longer than this, ms. */
 const LONGEST = 2000;
 

@@ -94,20 +94,20 @@ test('an event is shown in the next frame where that is cheap', () => {
   equal(told.updates[0], ['table']);
 });
 
-test('where a view is dear, events take a twentieth of the time, and a glance shows them meanwhile', () => {
+test('where a view is dear, events take a fortieth of the time, and a glance shows them meanwhile', () => {
   const view = watched(40, 2);
   follow(view, 20000);
   const {told} = view;
-  check(told.updates.length >= 20, `${told.updates.length} updates`);
-  check(told.cost - 2 * told.glances <= 1100, `updates take ${told.cost - 2 * told.glances} of 20000 ms`);
+  check(told.updates.length >= 10, `${told.updates.length} updates`);
+  check(told.cost - 2 * told.glances <= 600, `updates take ${told.cost - 2 * told.glances} of 20000 ms`);
   check(told.glances >= 75 && told.glances <= 140, `${told.glances} glances`);
 });
 
-test('a glance that is dear takes a tenth of the time', () => {
+test('a glance that is dear takes a twentieth of the time', () => {
   const view = watched(100, 60);
   follow(view, 20000);
   const {glances} = view.told;
-  check(glances >= 10 && 60 * glances <= 2400, `${glances} glances`);
+  check(glances >= 10 && 60 * glances <= 1200, `${glances} glances`);
 });
 
 test('what the browser takes to paint counts', () => {
@@ -125,9 +125,9 @@ test('an event that comes between drawing and painting waits as any other', () =
   notices.tell('table', true);
   clock.pass(100);
   equal(told.updates.length, 1);
-  clock.pass(3000);
+  clock.pass(6000);
   check(told.updates.length >= 3 && told.updates.length <= 5, `${told.updates.length} updates`);
-  check(told.glances <= 25, `${told.glances} glances`);
+  check(told.glances <= 50, `${told.glances} glances`);
 });
 
 test('nobody waits for longer than two seconds', () => {
