@@ -149,7 +149,7 @@ absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& l
     const std::string folder = path.lexically_relative(journal.folder()).string();
     if (has_weights && !ledger.NeedsWeights(folder)) candidates.insert(folder);
   }
-  // What gives way to an outcome that is about to be recorded goes when it is.
+  // What gives way to an outcome that is about to be recorded goes with a later restart, when it is recorded.
   LANISTA_ASSIGN_OR_RETURN(const auto recorded, journal.Weights());
   for (const auto& [model, folder] : recorded) candidates.erase(folder);
   if (candidates.empty()) return absl::OkStatus();
