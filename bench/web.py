@@ -313,11 +313,12 @@ def measure_streams(head, link, experiment, size, figures):
     figures["stream_threads"] = threads
 
 
-def open_overview(page, link):
+def open_overview(page, link, over):
+    """`over`: whether the page's server has ended."""
     page.go(link)
-    page.wait("return document.querySelector('main table a') !== null")
+    page.wait("return document.querySelector('main table a') !== null", over=over)
     page.run("location.hash = document.querySelector('main table a').getAttribute('href')")
-    page.wait("return document.querySelectorAll('.tile').length > 1")
+    page.wait("return document.querySelectorAll('.tile').length > 1", over=over)
 
 
 def run_watched(config, state, page, seconds):
@@ -334,7 +335,7 @@ def run_watched(config, state, page, seconds):
             page.go("about:blank")
         else:
             try:
-                open_overview(page, link)
+                open_overview(page, link, lambda: search.process.poll() is not None)
             except (AssertionError, RuntimeError):
                 # Its server has ended with the search.
                 if search.process.wait(timeout=10) == 0:

@@ -90,14 +90,14 @@ class Browser:
     def devtools(self, command, parameters):
         return self.do("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
-    def wait(self, script, *arguments):
-        """Waits until the script returns something true, and returns that."""
+    def wait(self, script, *arguments, over=lambda: False):
+        """Waits until the script returns something true, and returns that; in vain once `over` returns true."""
         end = time.monotonic() + PATIENCE
         while True:
             value = self.run(script, *arguments)
             if value:
                 return value
-            if time.monotonic() > end:
+            if time.monotonic() > end or over():
                 raise AssertionError("waited in vain for: %s %s\nThe page shows: %s" % (
                     script, arguments, self.run("return document.body.innerText.slice(0, 1500)")))
             time.sleep(0.05)
