@@ -2,7 +2,7 @@
 // as they are now. Pure but for the objects that it changes, which belong to the store.
 
 import {decodeAttempts, decodeColumns} from './decode.js';
-import {applyEvents, candidateOf, choiceOf, failureIndex, keepSteps, metricOf, rowOf} from './events.js';
+import {applyEvents, candidateOf, choiceOf, failureIndex, keepSteps, metricOf, placeOf, rowOf} from './events.js';
 
 /** Columns that are taken as they are. */
 const PLAIN = /** @type {const} */ (
@@ -18,10 +18,10 @@ export function applyMessage(loaded, message) {
   // Events bring all parts to one number.
   const known = table.number;
   const attemptsKnown = attempts?.number ?? 0;
-  const curves = [...loaded.curves.values(), ...loaded.times.values()];
-  const behind = curves.filter((part) => part.number < Number(message.columns?.number ?? 0));
-  let changed = applyEvents(loaded, message.events);
   const number = Number(message.columns?.number ?? 0);
+  const curves = [...loaded.curves.values(), ...loaded.times.values()];
+  const behind = curves.filter((part) => part.number < number);
+  let changed = applyEvents(loaded, message.events);
   if (number > known) {
     mergeModels(table, decodeColumns(message.columns), behind);
     table.number = number;
@@ -73,9 +73,7 @@ function mergeAttempts(attempts, news) {
       attempts.indexOf.set(key, index);
     }
     const device = news.device[i];
-    let place = device === null ? null : attempts.devices.indexOf(news.devices[device]);
-    if (place !== null && device !== null && place < 0) place = attempts.devices.push(news.devices[device]) - 1;
-    attempts.device[index] = place;
+    attempts.device[index] = device === null ? null : placeOf(attempts.devices, news.devices[device], String);
     for (const name of /** @type {const} */ (['model', 'attempt', 'trial', 'start', 'end', 'outcome']))
       /** @type {any[]} */ (attempts[name])[index] = news[name][i];
   }

@@ -174,7 +174,7 @@ const PLACES = new WeakMap();
  * @template Entry
  * @param {Entry[]} list @param {Entry} entry @param {(entry: Entry) => string} textOf
  */
-function placeOf(list, entry, textOf) {
+export function placeOf(list, entry, textOf) {
   let places = PLACES.get(list);
   if (!places) {
     places = new Map();
@@ -308,12 +308,8 @@ function applyAttempt(attempts, event, time) {
   }
   if (event.started) {
     attempts.start[index] = time;
-    if (event.started.device) {
-      const name = deviceName(event.started.device);
-      let device = attempts.devices.indexOf(name);
-      if (device < 0) device = attempts.devices.push(name) - 1;
-      attempts.device[index] = device;
-    }
+    if (event.started.device)
+      attempts.device[index] = placeOf(attempts.devices, deviceName(event.started.device), String);
   } else if (event.ended) {
     attempts.end[index] = time;
     attempts.outcome[index] = event.ended.outcome ?? null;

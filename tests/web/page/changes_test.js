@@ -1,28 +1,8 @@
 import {applyMessage} from '../../../src/web/page/changes.js';
-import {decodeAttempts, decodeCurves} from '../../../src/web/page/decode.js';
 import {settle} from '../../../src/web/page/events.js';
 
 import {equal, test} from './harness.js';
-import {curveBytes, sampleTable} from './sample_table.js';
-
-function loaded() {
-  return {
-    table: sampleTable(),
-    attempts: decodeAttempts({
-      number: 10,
-      devices: ['n/cpu:0'],
-      model: [5],
-      attempt: [1],
-      trial: [9],
-      device: [0],
-      start: [5000],
-      end: [null],
-      outcome: [null]
-    }),
-    curves: new Map([['default', decodeCurves(curveBytes(new Map([[5, [[0, 0.25], [1, 0.5]]]])))]]),
-    times: new Map(),
-  };
-}
+import {sampleLoaded} from './sample_table.js';
 
 /** Model 5 has run again, and failed; model 7 is new. Their choices and devices have other numbers than in the table. */
 function message() {
@@ -67,7 +47,7 @@ function message() {
 }
 
 test('models take the place of what was known of them', () => {
-  const all = loaded();
+  const all = sampleLoaded();
   equal(applyMessage(all, message()), true);
   const {table} = all;
   equal([table.number, table.status, table.reason], [30, 'STOPPING', 'enough']);
@@ -83,7 +63,7 @@ test('models take the place of what was known of them', () => {
 });
 
 test('choices and metrics are found by name, and those that are new get a column', () => {
-  const all = loaded();
+  const all = sampleLoaded();
   applyMessage(all, message());
   const {choices, metrics} = all.table;
   const chosen = (label, row) => {
@@ -99,14 +79,14 @@ test('choices and metrics are found by name, and those that are new get a column
 });
 
 test('fronts are those of all models', () => {
-  const all = loaded();
+  const all = sampleLoaded();
   applyMessage(all, message());
   settle(all.table);
   equal(all.table.front, [1, 1, null, null, null, 0]);
 });
 
 test('reports that do not count any more leave the curves, and attempts come', () => {
-  const all = loaded();
+  const all = sampleLoaded();
   applyMessage(all, message());
   equal(all.curves.get('default').of.get(5).values, []);
   equal(all.curves.get('default').number, 30);
@@ -117,7 +97,7 @@ test('reports that do not count any more leave the curves, and attempts come', (
 });
 
 test('a message that is known already changes nothing, and a part that is later keeps what it has', () => {
-  const all = loaded();
+  const all = sampleLoaded();
   all.attempts.number = 40;
   all.curves.get('default').number = 40;
   applyMessage(all, message());

@@ -1,8 +1,8 @@
-import {decodeAttempts, decodeColumns, decodeCurves} from '../../../src/web/page/decode.js';
+import {decodeColumns, decodeCurves} from '../../../src/web/page/decode.js';
 import {applyEvents, settle} from '../../../src/web/page/events.js';
 
 import {check, equal, test} from './harness.js';
-import {curveBytes, sampleTable} from './sample_table.js';
+import {curveBytes, sampleLoaded} from './sample_table.js';
 
 /** As `space` says it: two inputs are chosen together. */
 function withSeveralInputs(table) {
@@ -11,21 +11,9 @@ function withSeveralInputs(table) {
 }
 
 function loaded() {
-  return {
-    table: withSeveralInputs(sampleTable()),
-    attempts: decodeAttempts({
-      devices: ['n/cpu:0'],
-      model: [5],
-      attempt: [1],
-      trial: [9],
-      device: [0],
-      start: [5000],
-      end: [null],
-      outcome: [null]
-    }),
-    curves: new Map([['default', decodeCurves(curveBytes(new Map([[5, [[0, 0.25], [1, 0.5]]]])))]]),
-    times: new Map(),
-  };
+  const all = sampleLoaded();
+  withSeveralInputs(all.table);
+  return all;
 }
 
 const time = (ms) => new Date(ms).toISOString();

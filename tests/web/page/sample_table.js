@@ -1,6 +1,6 @@
 // A small table for tests: five models, a nested choice, NaN, a failure.
 
-import {decodeColumns} from '../../../src/web/page/decode.js';
+import {decodeAttempts, decodeColumns, decodeCurves} from '../../../src/web/page/decode.js';
 
 export function sampleDocument() {
   return {
@@ -70,4 +70,23 @@ export function curveBytes(models, steps = true, number = 10) {
     }
   }
   return buffer;
+}
+
+/** All that may be loaded of it: model 5 runs, and has reported twice. */
+export function sampleLoaded() {
+  return {
+    table: sampleTable(),
+    attempts: decodeAttempts({
+      devices: ['n/cpu:0'],
+      model: [5],
+      attempt: [1],
+      trial: [9],
+      device: [0],
+      start: [5000],
+      end: [null],
+      outcome: [null]
+    }),
+    curves: new Map([['default', decodeCurves(curveBytes(new Map([[5, [[0, 0.25], [1, 0.5]]]])))]]),
+    times: new Map(),
+  };
 }
