@@ -73,7 +73,7 @@ class Size:
         self.scroll_frames = 60 if quick else 300
         self.report_seconds = 2 if quick else 15
         self.trials = 20000 if quick else 60000
-        self.cost_rounds = 1 if quick else 5
+        self.cost_rounds = 1 if quick else 8
         self.cost_seconds = 2 if quick else 5
 
 

@@ -3,10 +3,10 @@
 /** Least ms between two notices about events. */
 const EVENT_PACE = 150;
 /** What events have drawn takes at most one part in so many of the time, a glance at it one in fewer, */
-const SHARE = 40;
+const SHARE = 100;
 const GLANCE_SHARE = 20;
 /** but nobody waits for longer than this, ms. */
-const LONGEST = 2000;
+const LONGEST = 4000;
 
 /**
  * What tells the time, and when to draw. A frame is never drawn while nobody sees the page.

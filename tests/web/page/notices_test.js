@@ -94,12 +94,12 @@ test('an event is shown in the next frame where that is cheap', () => {
   equal(told.updates[0], ['table']);
 });
 
-test('where a view is dear, events take a fortieth of the time, and a glance shows them meanwhile', () => {
+test('where a view is dear, events take a hundredth of the time, and a glance shows them meanwhile', () => {
   const view = watched(40, 2);
   follow(view, 20000);
   const {told} = view;
-  check(told.updates.length >= 10, `${told.updates.length} updates`);
-  check(told.cost - 2 * told.glances <= 600, `updates take ${told.cost - 2 * told.glances} of 20000 ms`);
+  check(told.updates.length >= 5, `${told.updates.length} updates`);
+  check(told.cost - 2 * told.glances <= 240, `updates take ${told.cost - 2 * told.glances} of 20000 ms`);
   check(told.glances >= 75 && told.glances <= 140, `${told.glances} glances`);
 });
 
@@ -125,15 +125,15 @@ test('an event that comes between drawing and painting waits as any other', () =
   notices.tell('table', true);
   clock.pass(100);
   equal(told.updates.length, 1);
-  clock.pass(6000);
+  clock.pass(15000);
   check(told.updates.length >= 3 && told.updates.length <= 5, `${told.updates.length} updates`);
-  check(told.glances <= 50, `${told.glances} glances`);
+  check(told.glances <= 120, `${told.glances} glances`);
 });
 
-test('nobody waits for longer than two seconds', () => {
+test('nobody waits for longer than four seconds', () => {
   const view = watched(500, 1);
   follow(view, 30000);
-  check(view.told.updates.length >= 10, `${view.told.updates.length} updates`);
+  check(view.told.updates.length >= 6, `${view.told.updates.length} updates`);
 });
 
 test('what the reader does is shown at once, with all that waits', () => {
