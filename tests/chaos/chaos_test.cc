@@ -5,7 +5,7 @@
 // One of the nodes does not see the head's files, and works on copies, where the machine allows that.
 //
 // LANISTA_TEST_TRIALS: so many models in all, a third of them in merged trials; without it the test is skipped. From
-// 500 models on each kind of fault has to be there at least once.
+// 500 models on each kind of fault is there at least once: a machine that is faster than the faults searches once more.
 // LANISTA_TEST_SEED: of the faults; it is printed. The same seed gives the same faults in the same order, but what they
 // hit is a matter of time.
 #include <signal.h>
@@ -40,7 +40,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kNodes = 4;
-// A run of so many models is long enough for some rounds of all faults.
+// A run of so many models is to see all faults.
 constexpr int kLongRun = 500;
 // How many nodes may be faulty at a time; the others go on with the work.
 constexpr int kMaxIll = 2;
@@ -128,11 +128,8 @@ class Chaos {
     for (const Fault& fault : faults_) lines.push_back(absl::StrFormat("%5d  %s", fault.injected, fault.name));
     return absl::StrJoin(lines, "\n");
   }
-  // The same, by the name of the fault.
-  std::map<std::string, int> Counts() const {
-    std::map<std::string, int> counts;
-    for (const Fault& fault : faults_) counts[fault.name] += fault.injected;
-    return counts;
+  bool InjectedAll() const {
+    return std::all_of(faults_.begin(), faults_.end(), [](const Fault& fault) { return fault.injected > 0; });
   }
 
  private:
@@ -448,6 +445,15 @@ class ChaosTest : public ::testing::Test {
     return done || failed_;
   }
 
+  // Submits the first search again, with the same results. A head that does not answer is asked later.
+  void SearchOnceMore(const Cluster& cluster) {
+    Experiment again = experiments_.front();
+    const CommandResult submitted = cluster.Ask({"submit", again.config, "--json"});
+    if (submitted.exit_code != 0) return;
+    again.id = submitted.Json().value("id", "");
+    experiments_.push_back(std::move(again));
+  }
+
   void Survive(bool with_stop) {
     ASSERT_NO_FATAL_FAILURE(RunUndisturbed());
     const auto seed = static_cast<unsigned>(
@@ -468,17 +474,17 @@ class ChaosTest : public ::testing::Test {
     }
 
     Chaos chaos(&cluster, state_, disk.mounted(), seed);
-    const bool in_time = chaos.Run([&] { return Look(cluster, with_stop); });
+    const bool in_time = chaos.Run([&] {
+      if (!Look(cluster, with_stop)) return false;
+      if (failed_ || !is_long_ || chaos.InjectedAll()) return true;
+      SearchOnceMore(cluster);
+      return false;
+    });
     std::cerr << "injected:\n" << chaos.Summary() << "\n";
     EXPECT_TRUE(in_time) << cluster.Ask({"list"}).out << cluster.Ask({"nodes"}).out;
     if (!in_time) return;
     ExpectResults();
-    if (is_long_) {
-      ExpectCopies(cluster);
-      const std::map<std::string, int> counts = chaos.Counts();
-      EXPECT_EQ(counts.size(), disk.mounted() ? 12u : 11u);
-      for (const auto& [fault, count] : counts) EXPECT_GT(count, 0) << fault;
-    }
+    if (is_long_) ExpectCopies(cluster);
     ExpectNobodyStays(&cluster);
   }
 
