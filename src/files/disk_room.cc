@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
+#include "src/base/status.h"
 
 namespace lanista {
 namespace {
@@ -31,6 +33,8 @@ struct DiskRoom::Shared {
   // Protected by mutex: bytes that are taken and not written yet; and when the log warned last.
   uint64_t promised = 0;
   std::optional<std::chrono::steady_clock::time_point> warned;
+  // Protected by mutex: what folders wanted that got no room when they asked last, in bytes.
+  std::map<std::string, uint64_t> refused;
 };
 
 void DiskRoom::Taken::Written(uint64_t bytes) {
@@ -45,24 +49,40 @@ DiskRoom::DiskRoom(uint64_t keep_free, Look look)
       look_(look != nullptr ? std::move(look) : LookAtDisk),
       shared_(std::make_shared<Shared>()) {}
 
+absl::StatusOr<std::string> DiskRoom::Lack(const std::string& folder, uint64_t bytes) const {
+  LANISTA_ASSIGN_OR_RETURN(const Space space, look_(folder));
+  const uint64_t kept = std::min(keep_free_, space.size / 10);
+  if (bytes <= kSmall || space.free >= kept + shared_->promised + bytes) return "";
+  return absl::StrCat("the disk of ", folder, " has ", space.free / kMiB, " MiB free, and ", kept / kMiB,
+                      " MiB are to stay free for journals (--keep-free); `delete` makes room");
+}
+
 absl::StatusOr<std::unique_ptr<DiskRoom::Taken>> DiskRoom::Take(const std::string& folder, uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(shared_->mutex);
-  const absl::StatusOr<Space> space = look_(folder);
-  if (!space.ok()) return space.status();
-  const uint64_t needed = std::min(keep_free_, space->size / 10) + shared_->promised + bytes;
-  if (bytes > kSmall && space->free < needed) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string lack, Lack(folder, bytes));
+  if (!lack.empty()) {
+    shared_->refused[folder] = bytes;
     const auto now = std::chrono::steady_clock::now();
     if (!shared_->warned.has_value() || now - *shared_->warned >= kBetweenWarnings) {
       shared_->warned = now;
-      spdlog::warn(
-          "what nodes deliver waits there, and so do the ends of their models: the disk of {} has {} MiB free, and {} "
-          "MiB are to stay free for journals (--keep-free); `delete` makes room",
-          folder, space->free / kMiB, std::min(keep_free_, space->size / 10) / kMiB);
+      spdlog::warn("what nodes deliver waits there, and so do the ends of their models: {}", lack);
     }
     return absl::UnavailableError("the head's disk is nearly full, and takes nothing more from nodes (--keep-free)");
   }
+  if (bytes > kSmall) shared_->refused.erase(folder);
   shared_->promised += bytes;
   return std::make_unique<Taken>(shared_, bytes);
+}
+
+std::string DiskRoom::WaitingFor(const std::string& folder) {
+  const std::lock_guard<std::mutex> lock(shared_->mutex);
+  const auto refused = shared_->refused.find(folder);
+  if (refused == shared_->refused.end()) return "";
+  const absl::StatusOr<std::string> lack = Lack(folder, refused->second);
+  if (lack.ok() && !lack->empty()) return absl::StrCat("room for what nodes deliver: ", *lack);
+  // It will ask again, or is not there any more.
+  shared_->refused.erase(refused);
+  return "";
 }
 
 }  // namespace lanista

@@ -52,11 +52,19 @@ class DiskRoom {
   // much, once a minute.
   absl::StatusOr<std::unique_ptr<Taken>> Take(const std::string& folder, uint64_t bytes);
 
+  // What `folder` waits for, in the words of `show`: it got no room when it asked last, and would get none now. Else
+  // empty. Looks at the disk, which may take long.
+  std::string WaitingFor(const std::string& folder);
+
  private:
+  // Why there is no room for so many bytes more; empty: there is. Called with the mutex held.
+  absl::StatusOr<std::string> Lack(const std::string& folder, uint64_t bytes) const;
+
   const uint64_t keep_free_;
   const Look look_;
   const std::shared_ptr<Shared> shared_;
 };
+using DiskRoomPtr = std::shared_ptr<DiskRoom>;
 
 }  // namespace lanista
 

@@ -106,6 +106,7 @@ class LocalHead::Impl {
         state_dir_(options.state_dir),
         end_limit_(options.end_limit),
         telemetry_(options.telemetry),
+        disk_room_(std::make_shared<DiskRoom>(options.keep_free)),
         shared_data_(devices_.size() > 1 ? options.shared_data : ""),
         system_(system_config_) {
     const SpawnWorker spawn_worker = [this, trial_program = options.trial_program](
@@ -200,7 +201,13 @@ class LocalHead::Impl {
     self->request(head_, caf::infinite, v1::StopExperiment()).receive([] {}, [](const caf::error&) {});
   }
 
+  // The disk comes first: only the user can mend it.
   std::string WaitingFor(const std::string& experiment) {
+    const absl::StatusOr<std::string> folder = state_dir_.ExperimentFolder(experiment);
+    if (folder.ok()) {
+      std::string room = disk_room_->WaitingFor(*folder);
+      if (!room.empty()) return room;
+    }
     v1::AskWaiting ask;
     ask.set_experiment(experiment);
     std::string because;
@@ -247,12 +254,14 @@ class LocalHead::Impl {
   const std::vector<v1::Device>& devices() const { return devices_; }
   const StateDir& state_dir() const { return state_dir_; }
   const WatcherActor& served() const { return served_; }
+  const DiskRoomPtr& disk_room() const { return disk_room_; }
 
  private:
   const std::vector<v1::Device> devices_;
   const StateDir state_dir_;
   const std::chrono::milliseconds end_limit_;
   const TelemetryPtr telemetry_;
+  const DiskRoomPtr disk_room_;
   const WeightsBarsPtr weights_bars_ = std::make_shared<WeightsBars>();
   // Before the system, whose end is the end of the trial processes. A single process shares nothing.
   const SharedBytesFolder shared_data_;
@@ -428,6 +437,8 @@ void LocalHead::End() {
 }
 
 std::string LocalHead::WaitingFor(const std::string& experiment) { return impl_->WaitingFor(experiment); }
+
+DiskRoomPtr LocalHead::disk_room() const { return impl_->disk_room(); }
 
 void LocalHead::Stop(const std::string& experiment, const std::string& reason) {
   v1::StopExperiment stop;

@@ -3,6 +3,7 @@
 #define LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "protos/messages.pb.h"
 #include "src/config/labels.h"
 #include "src/devices/node_source.h"
+#include "src/files/disk_room.h"
 #include "src/launcher/trial_program.h"
 #include "src/service/experiment_runner.h"
 #include "src/service/node_gateway.h"
@@ -58,6 +60,8 @@ class LocalHead : public ExperimentRunner {
     bool discovers_only = false;
     // A folder by which its trial processes share large data. Empty: each has its own.
     std::string shared_data = {};
+    // Bytes of the state folder's disk that stay free of what nodes deliver: see DiskRoom.
+    uint64_t keep_free = DiskRoom::kKeepFree;
   };
 
   // Starts an actor system with the devices that `config.training_service` selects. A head that serves clients needs
@@ -112,6 +116,9 @@ class LocalHead : public ExperimentRunner {
   // Nodes may join from now on, through what is returned, which lives as long as this: call it once. A node of which
   // nothing is heard for `lost_after` is lost. Errors: the state folder cannot be written.
   absl::StatusOr<NodeGateway*> AcceptNodes(std::chrono::milliseconds lost_after);
+
+  // Whoever serves the nodes takes room here for what they deliver; what lacks it is what experiments wait for.
+  DiskRoomPtr disk_room() const;
 
   // The blocks of `training_service` that bring nodes do so from now on, until the end; the others are left alone.
   // `context`: all but `name`. `program`: of the nodes' trial processes (a build ID). Call it once, after AcceptNodes

@@ -38,6 +38,7 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(const CommandContext& c
   options.open = SeeksNodes(config.training_service());
   options.labels = context.labels;
   options.shared_data = state_dir.SharedDataFolder();
+  options.keep_free = context.line.keep_free;
   std::unique_ptr<LocalRun> run(new LocalRun(context, state_dir, options.telemetry));
   LANISTA_ASSIGN_OR_RETURN(run->head_, LocalHead::Start(std::move(options), config));
   if (SeeksNodes(config.training_service())) {

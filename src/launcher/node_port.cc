@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<NodePort>> NodePort::Open(const CommandContext& c
   LANISTA_RETURN_IF_ERROR(SeekNodes(context, head, blocks, state_dir.root(), *port->server_, port->tunnel_token_));
   port->program_ = ReadBuildId(context.trial_program.path).value_or("");
   NodeLimits limits;
-  limits.keep_free = context.line.keep_free;
+  limits.disk_room = head.disk_room();
   port->server_->AcceptNodes(port->nodes_, port->program_, limits);
   port->server_->Open();
   return port;

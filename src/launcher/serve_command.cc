@@ -111,6 +111,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   options.lost_after = std::chrono::seconds(line.lost_after);
   options.labels = context.labels;
   options.shared_data = state_dir.SharedDataFolder();
+  options.keep_free = line.keep_free;
   const TelemetryPtr telemetry = options.telemetry;
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), devices));
   TrialModelMaker::Options maker_options;
@@ -159,7 +160,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   LANISTA_RETURN_IF_ERROR(
       SeekNodes(context, *head, devices.training_service(), state_dir.root(), *server, tunnel_token));
   NodeLimits limits;
-  limits.keep_free = line.keep_free;
+  limits.disk_room = head->disk_room();
   server->AcceptNodes(nodes, program, limits);
   // Done before clients can ask, so that nobody sees these experiments as interrupted.
   head->ResumeServed();

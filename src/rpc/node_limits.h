@@ -3,7 +3,7 @@
 #define LANISTA_SRC_RPC_NODE_LIMITS_H_
 
 #include <chrono>
-#include <cstdint>
+#include <memory>
 
 #include "src/files/disk_room.h"
 
@@ -12,8 +12,8 @@ namespace lanista {
 struct NodeLimits {
   // A stream on which no node says hello for so long is ended.
   std::chrono::milliseconds hello = std::chrono::seconds(10);
-  // Bytes of the head's disk that stay free of what nodes deliver: see DiskRoom.
-  uint64_t keep_free = DiskRoom::kKeepFree;
+  // On the head's disk, for what nodes deliver.
+  DiskRoomPtr disk_room = std::make_shared<DiskRoom>();
 };
 
 }  // namespace lanista

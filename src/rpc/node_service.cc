@@ -202,7 +202,7 @@ NodeServiceImpl::~NodeServiceImpl() { inputs_->SetOpen(false); }
 void NodeServiceImpl::Accept(NodeGateway* nodes, std::string program, const NodeLimits& limits) {
   nodes_ = nodes;
   hello_limit_ = limits.hello;
-  room_.emplace(limits.keep_free);
+  disk_room_ = limits.disk_room;
   program_ = std::move(program);
 }
 
@@ -345,7 +345,7 @@ grpc::ServerReadReactor<v1::OutputPart>* NodeServiceImpl::DeliverOutput(Context*
   if (++file_streams_ > kMaxFileStreams) {
     return new Refused(absl::UnavailableError("this head takes too many files already; try again"));
   }
-  return OutputReceiver::Start(context, &deliveries_, nodes_, &*room_, stream);
+  return OutputReceiver::Start(context, &deliveries_, nodes_, disk_room_.get(), stream);
 }
 
 grpc::ServerWriteReactor<v1::CheckpointPart>* NodeServiceImpl::FetchCheckpoint(

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 
@@ -62,7 +61,7 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   NodeGateway* nodes_ = nullptr;
   std::string program_;
   std::chrono::milliseconds hello_limit_{0};
-  std::optional<DiskRoom> room_;
+  DiskRoomPtr disk_room_;
 
   std::mutex mutex_;
   // Protected by mutex_.

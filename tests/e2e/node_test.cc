@@ -20,6 +20,7 @@
 #include "src/rpc/head_client.h"
 #include "tests/e2e/command.h"
 #include "tests/e2e/small_graph.h"
+#include "tests/storage/small_disk.h"
 #include "tests/web/http_client.h"
 
 namespace lanista {
@@ -382,6 +383,32 @@ TEST_F(NodeTest, ANodeThatDoesNotSeeTheHeadsFilesGetsThem) {
   }
   EXPECT_EQ(copies, 1);
   EXPECT_EQ(Ask({"show", id, "--json"}).Json()["best"][0]["default"], 0.75);
+}
+
+TEST_F(NodeTest, WhatWaitsForRoomOnTheHeadsDiskSaysSo) {
+  KillHead();
+  const SmallDisk disk(state_, "64m");
+  if (!disk.mounted()) GTEST_SKIP() << "only root may mount";
+  StartHead();
+  HideFolder();
+  // Room for the journal, but less than the tenth that what nodes deliver leaves free.
+  const std::string filler = state_ + "/filler";
+  std::ofstream(filler) << std::string(60 << 20, 'x');
+  const auto a = StartNode("a", {"--cache-dir", FreshFolder()});
+  const std::string search = WriteFile("kept.textproto", absl::StrCat(kTinySearch, "keep_weights { best: 1 }"));
+  const std::string id = Ask({"submit", search, "--set", "max_trial_number=2", "--json"}).Json().value("id", "");
+  ASSERT_NE(id, "");
+  const auto waiting_for = [&] { return Ask({"show", id, "--json"}).Json()["waiting_for"]; };
+  nlohmann::json waiting;
+  for (int tries = 0; tries < 1000 && waiting.is_null(); ++tries) waiting = waiting_for();
+  ASSERT_TRUE(waiting.is_string());
+  EXPECT_THAT(waiting.get<std::string>(), HasSubstr("room for what nodes deliver: the disk of " + state_));
+  EXPECT_THAT(waiting.get<std::string>(), HasSubstr("--keep-free"));
+  EXPECT_EQ(Ask({"show", id, "--json"}).Json()["models"]["succeeded"], 0) << "without its weights none is done";
+  std::filesystem::remove(filler);
+  EXPECT_TRUE(waiting_for().is_null());
+  WatchToEnd(id);
+  EXPECT_EQ(Ask({"show", id, "--json"}).Json()["models"]["succeeded"], 2);
 }
 
 TEST_F(NodeTest, WeightsOfNodesThatSeeNoFilesArriveBeforeTheirModelsAreDone) {
