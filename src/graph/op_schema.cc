@@ -4,10 +4,9 @@
 #include <cctype>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "src/base/source_literals.h"
 
 namespace lanista::graph {
 namespace {
@@ -89,34 +88,17 @@ bool Fits(const v1::Value& value, const AttributeSpec& spec) {
   return false;
 }
 
-std::string PythonString(const std::string& text) {
-  std::string literal = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') literal += '\\';
-    literal += c;
-  }
-  return literal + "\"";
-}
-
-std::string PythonFloat(double value) {
-  std::string text = absl::StrFormat("%.17g", value);
-  // Not std::stod, which throws for numbers below 2.2e-308.
-  const std::string shorter = absl::StrFormat("%.6g", value);
-  if (double read = 0; absl::SimpleAtod(shorter, &read) && read == value) text = shorter;
-  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
-}
-
 // As torch.nn's constructors take it: lists become tuples.
 std::string PythonValue(const v1::Value& value) {
   switch (value.kind_case()) {
     case v1::Value::kI:
       return absl::StrCat(value.i());
     case v1::Value::kF:
-      return PythonFloat(value.f());
+      return FloatLiteral(value.f());
     case v1::Value::kB:
       return value.b() ? "True" : "False";
     case v1::Value::kS:
-      return PythonString(value.s());
+      return PythonStringLiteral(value.s());
     case v1::Value::kList: {
       std::vector<std::string> elements;
       for (const v1::Value& element : value.list().values()) elements.push_back(PythonValue(element));
@@ -241,6 +223,10 @@ absl::StatusOr<std::string> OpSchema::PythonModule(const Attributes& attributes)
 
 absl::StatusOr<std::string> OpSchema::CppModule(const Attributes&) const {
   return absl::UnimplementedError(absl::StrCat("operator ", type_, " has no counterpart in LibTorch's C++ front end"));
+}
+
+absl::StatusOr<std::string> OpSchema::TorchScriptBody(const v1::Node&, const Attributes&, const std::string&) const {
+  return absl::UnimplementedError(absl::StrCat("operator ", type_, " has no TorchScript form"));
 }
 
 absl::StatusOr<SourceExpression> OpSchema::PythonCall(const std::map<std::string, SourceExpression>& arguments) const {

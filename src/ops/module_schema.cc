@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 
 namespace lanista::ops {
@@ -54,6 +53,12 @@ class ModuleSchema final : public graph::OpSchema {
   absl::StatusOr<std::string> CppModule(const Attributes& attributes) const override {
     return spec_.cpp ? spec_.cpp(attributes) : CppOptions(type(), spec_.attributes, attributes);
   }
+  std::string TorchFile() const override { return spec_.torchscript.file; }
+  absl::StatusOr<std::string> TorchScriptBody(const v1::Node& node, const Attributes& attributes,
+                                              const std::string& training) const override {
+    if (!spec_.torchscript.body) return OpSchema::TorchScriptBody(node, attributes, training);
+    return spec_.torchscript.body({*this, node, attributes, training});
+  }
   absl::StatusOr<std::vector<std::string>> ToOnnx(const OpCall& call, OnnxWriter& writer) const override {
     return spec_.onnx ? spec_.onnx(call, writer) : OpSchema::ToOnnx(call, writer);
   }
@@ -72,7 +77,7 @@ absl::StatusOr<std::string> CppValue(const AttributeSpec& spec, const Attributes
     case AttributeKind::kInt:
       return absl::StrCat(values.Int(spec.name));
     case AttributeKind::kFloat:
-      return CppFloat(values.Float(spec.name));
+      return FloatLiteral(values.Float(spec.name));
     case AttributeKind::kBool:
       return values.Bool(spec.name) ? "true" : "false";
     case AttributeKind::kInts:
@@ -179,13 +184,6 @@ std::string CppInts(const Dims& values) {
   const bool equal = std::all_of(values.begin(), values.end(), [&](int64_t value) { return value == values.front(); });
   if (equal && !values.empty()) return absl::StrCat(values.front());
   return absl::StrCat("{", absl::StrJoin(values, ", "), "}");
-}
-
-std::string CppFloat(double value) {
-  std::string text = absl::StrFormat("%.6g", value);
-  // Not std::stod, which throws for numbers below 2.2e-308.
-  if (double read = 0; !absl::SimpleAtod(text, &read) || read != value) text = absl::StrFormat("%.17g", value);
-  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
 absl::StatusOr<std::string> CppOptions(const std::string& type, const std::vector<AttributeSpec>& attributes,

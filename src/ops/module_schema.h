@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "src/graph/onnx_writer.h"
 #include "src/graph/op_schema.h"
+#include "src/ops/torchscript.h"
 
 namespace lanista::ops {
 
@@ -55,6 +56,7 @@ struct ModuleSpec {
   std::function<absl::Status(const Attributes& attributes)> check = nullptr;
   std::function<absl::StatusOr<std::string>(const Attributes& attributes)> cpp = nullptr;
   std::function<absl::StatusOr<std::vector<std::string>>(const OpCall& call, OnnxWriter& writer)> onnx = nullptr;
+  TorchScriptForm torchscript = {};
   bool stateful = false;
   int min_inputs = 1;
   int max_inputs = 1;
@@ -103,7 +105,6 @@ int64_t SlidingSize(int64_t input, int64_t kernel, int64_t stride, int64_t paddi
 
 // "{2, 2}"; a single number if all are equal.
 std::string CppInts(const Dims& values);
-std::string CppFloat(double value);
 
 // "torch::nn::TYPE(torch::nn::TYPEOptions(REQUIRED, ...).name(value)...)": for LibTorch's usual modules with options.
 // Required attributes are arguments of the options' constructor; other attributes that are set follow by name.

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
+#include "src/base/source_literals.h"
 #include "src/exporters/common/source_model.h"
 
 namespace lanista::exporters {

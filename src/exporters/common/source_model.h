@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "protos/graph.pb.h"
 #include "protos/space.pb.h"
 #include "src/graph/op_schema.h"
@@ -72,17 +71,6 @@ struct TensorElements {
   std::vector<double> floats;
 };
 absl::StatusOr<TensorElements> UnpackTensor(const v1::Tensor& tensor);
-
-// The shortest of 6 to 17 digits that is exact, always with a point or exponent: "0.5", "1e-05", "2.0". REQUIRES:
-// `value` is finite.
-std::string FloatLiteral(double value);
-
-// A literal that both Python and C++ can read: "\"a\\n\"". Bytes that are not ASCII become octal escapes, which are
-// bytes in C++, but letters in Python.
-std::string StringLiteral(absl::string_view text);
-
-// A literal of Python for any text. Non-ASCII letters stay readable; bytes that are not UTF-8 are replaced by U+FFFD.
-std::string PythonStringLiteral(const std::string& text);
 
 }  // namespace lanista::exporters
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "src/exporters/common/source_model.h"
+#include "src/base/source_literals.h"
 
 namespace lanista::exporters {
 namespace {

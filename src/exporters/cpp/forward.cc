@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/strings/substitute.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/exporters/common/module_tree.h"
 #include "src/exporters/cpp/operator_call.h"

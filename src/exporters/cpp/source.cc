@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/exporters/common/data_source.h"
 #include "src/exporters/common/module_tree.h"

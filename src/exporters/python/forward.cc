@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/exporters/common/module_tree.h"
 #include "src/exporters/common/source_names.h"

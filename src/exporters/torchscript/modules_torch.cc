@@ -140,7 +140,7 @@ absl::StatusOr<torch::jit::Module> ScriptModules::BuildOperator(const v1::Node& 
   }
   const graph::Attributes attributes(*schema, node.op());
   LANISTA_ASSIGN_OR_RETURN(const std::string source, TorchScriptForward(*schema, attributes, node, frozen));
-  torch::jit::Module module = NewModule(TorchClass(node.op().type()));
+  torch::jit::Module module = NewModule(TorchClass(*schema));
   std::set<std::string> taken;
   for (const graph::ParameterSpec& parameter : schema->Parameters(attributes)) {
     const std::string full = graph::JoinPath(path, parameter.name);

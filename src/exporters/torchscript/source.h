@@ -5,14 +5,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "src/graph/op_schema.h"
 
 namespace lanista::exporters {
 
-// The class of a module operator in Python: "torch.nn.modules.conv.Conv2d". "torch.nn.X" for operators that
-// TorchScriptForward does not know.
-std::string TorchClass(absl::string_view type);
+// The class of a module operator in Python: "torch.nn.modules.conv.Conv2d"; "torch.nn.X" if its file is not known.
+std::string TorchClass(const graph::OpSchema& schema);
 
 // The method `forward` of a module operator in TorchScript, with the inputs of `node`. It reads parameters and buffers
 // as attributes of self. `frozen`: it always behaves as in evaluation mode. UNIMPLEMENTED names the unsupported part.

@@ -1,5 +1,6 @@
 // Activations: the output is like the input, except for GLU.
 #include "absl/strings/str_cat.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
 #include "src/ops/registry.h"
@@ -10,15 +11,17 @@ namespace {
 using Names = std::vector<std::string>;
 using ToOnnx = std::function<absl::StatusOr<Names>(const OpCall&, OnnxWriter&)>;
 
-ModuleSpec Elementwise(std::string type, std::vector<AttributeSpec> attributes, ToOnnx onnx = nullptr) {
+ModuleSpec Elementwise(std::string type, std::vector<AttributeSpec> attributes, ScriptFunction script,
+                       ToOnnx onnx = nullptr) {
   ModuleSpec spec{std::move(type), std::move(attributes), SameAsInput};
+  spec.torchscript = {"activation", std::move(script)};
   spec.onnx = std::move(onnx);
   return spec;
 }
 
-ModuleSpec WithInplace(std::string type, std::vector<AttributeSpec> attributes, ToOnnx onnx = nullptr) {
+ModuleSpec WithInplace(std::string type, std::vector<AttributeSpec> attributes, ScriptFunction script, ToOnnx onnx) {
   attributes.push_back(WithDefault("inplace", false));
-  return Elementwise(std::move(type), std::move(attributes), std::move(onnx));
+  return Elementwise(std::move(type), std::move(attributes), std::move(script), std::move(onnx));
 }
 
 // An ONNX operator with the same float attributes under other names.
@@ -115,9 +118,10 @@ absl::StatusOr<Names> RReluToOnnx(const OpCall& call, OnnxWriter& writer) {
   return writer.Node("LeakyRelu", {writer.Input(0)}, {{"alpha", static_cast<float>(slope)}});
 }
 
-ModuleSpec Softmax(const std::string& type) {
+// `script`: the expression, with the dimension as $1.
+ModuleSpec Softmax(const std::string& type, const std::string& script) {
   // `dim: none` would pick a dimension by the rank; PyTorch deprecates that, so `dim` is required here.
-  ModuleSpec spec = Elementwise(type, {Required("dim", AttributeKind::kInt)});
+  ModuleSpec spec = Elementwise(type, {Required("dim", AttributeKind::kInt)}, ScriptExpression(script, {"dim"}));
   spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
     const auto dims = graph::DimsOf(call.inputs[0]);
     const int64_t dim = call.attributes.Int("dim");
@@ -140,7 +144,7 @@ ModuleSpec Softmax(const std::string& type) {
 
 // Over the channels of an image.
 ModuleSpec Softmax2d() {
-  ModuleSpec spec = Elementwise("Softmax2d", {});
+  ModuleSpec spec = Elementwise("Softmax2d", {}, ScriptExpression("torch.softmax(input, -3)"));
   spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
     LANISTA_RETURN_IF_ERROR(ExpectRank(call.inputs[0], {3, 4}));
     return SameAsInput(call);
@@ -154,7 +158,8 @@ ModuleSpec Softmax2d() {
 
 // One half of the input times the sigmoid of the other half.
 ModuleSpec Glu() {
-  ModuleSpec spec = Elementwise("GLU", {WithDefault("dim", int64_t{-1})});
+  ModuleSpec spec =
+      Elementwise("GLU", {WithDefault("dim", int64_t{-1})}, ScriptExpression("torch.glu(input, $1)", {"dim"}));
   spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
     const v1::ValueType& input = call.inputs[0];
     auto dims = graph::DimsOf(input);
@@ -178,7 +183,8 @@ ModuleSpec Glu() {
 }
 
 ModuleSpec Gelu() {
-  ModuleSpec spec = Elementwise("GELU", {WithDefault("approximate", "none")}, GeluToOnnx);
+  ModuleSpec spec = Elementwise("GELU", {WithDefault("approximate", "none")},
+                                ScriptExpression("torch.gelu(input, approximate=$1)", {"approximate"}), GeluToOnnx);
   spec.check = [](const Attributes& a) -> absl::Status {
     const std::string approximate = a.String("approximate");
     if (approximate == "none" || approximate == "tanh") return absl::OkStatus();
@@ -205,8 +211,8 @@ absl::StatusOr<Names> PReluToOnnx(const OpCall& call, OnnxWriter& writer) {
 }
 
 ModuleSpec PRelu() {
-  ModuleSpec spec =
-      Elementwise("PReLU", {WithDefault("num_parameters", int64_t{1}), WithDefault("init", 0.25)}, PReluToOnnx);
+  ModuleSpec spec = Elementwise("PReLU", {WithDefault("num_parameters", int64_t{1}), WithDefault("init", 0.25)},
+                                ScriptExpression("torch.prelu(input, self.weight)"), PReluToOnnx);
   spec.parameters = [](const Attributes& a) {
     return std::vector<ParameterSpec>{{"weight", {a.Int("num_parameters")}}};
   };
@@ -220,15 +226,22 @@ ModuleSpec PRelu() {
 
 // LibTorch's options use the name "lambda", which is a keyword in Python.
 ModuleSpec Shrink(const std::string& type, bool soft) {
-  ModuleSpec spec = Elementwise(type, {WithDefault("lambd", 0.5)}, OnnxShrink(soft));
+  const char* const script = soft ? "torch.softshrink(input, $1)" : "torch.hardshrink(input, $1)";
+  ModuleSpec spec =
+      Elementwise(type, {WithDefault("lambd", 0.5)}, ScriptExpression(script, {"lambd"}), OnnxShrink(soft));
   spec.cpp = [type](const Attributes& a) -> absl::StatusOr<std::string> {
-    return absl::StrCat("torch::nn::", type, "(torch::nn::", type, "Options(", CppFloat(a.Float("lambd")), "))");
+    return absl::StrCat("torch::nn::", type, "(torch::nn::", type, "Options(", FloatLiteral(a.Float("lambd")), "))");
   };
   return spec;
 }
 
 ModuleSpec RRelu() {
-  ModuleSpec spec = WithInplace("RReLU", {WithDefault("lower", 1.0 / 8), WithDefault("upper", 1.0 / 3)}, RReluToOnnx);
+  const auto script = [](const ScriptCall& call) -> absl::StatusOr<std::string> {
+    return ScriptReturn(
+        absl::StrCat("torch.rrelu(input, ", call.Float("lower"), ", ", call.Float("upper"), ", ", call.training, ")"));
+  };
+  ModuleSpec spec =
+      WithInplace("RReLU", {WithDefault("lower", 1.0 / 8), WithDefault("upper", 1.0 / 3)}, script, RReluToOnnx);
   spec.stateful = true;
   spec.check = [](const Attributes& a) -> absl::Status {
     if (a.Float("lower") <= a.Float("upper")) return absl::OkStatus();
@@ -240,7 +253,8 @@ ModuleSpec RRelu() {
 
 // For these, LibTorch's front end has functions, but no modules that work in place.
 ModuleSpec Functional(const std::string& type, const std::string& function, ToOnnx onnx) {
-  ModuleSpec spec = WithInplace(type, {}, std::move(onnx));
+  ModuleSpec spec =
+      WithInplace(type, {}, ScriptExpression(absl::StrCat("torch.", function, "$0(input)")), std::move(onnx));
   spec.cpp = [function](const Attributes& a) -> absl::StatusOr<std::string> {
     if (!a.Bool("inplace")) return absl::StrCat("torch::nn::Functional(torch::", function, ")");
     return absl::StrCat("torch::nn::Functional([](torch::Tensor x) { return torch::", function, "_(x); })");
@@ -248,15 +262,19 @@ ModuleSpec Functional(const std::string& type, const std::string& function, ToOn
   return spec;
 }
 
-LANISTA_REGISTER_OP(MakeModule(WithInplace("ReLU", {}, OnnxUnary("Relu"))));
-LANISTA_REGISTER_OP(MakeModule(WithInplace("ReLU6", {}, OnnxClip("", "", 0, 6))));
+LANISTA_REGISTER_OP(MakeModule(WithInplace("ReLU", {}, ScriptExpression("torch.relu$0(input)"), OnnxUnary("Relu"))));
+LANISTA_REGISTER_OP(MakeModule(WithInplace("ReLU6", {}, ScriptExpression("torch.hardtanh$0(input, 0., 6.)"),
+                                           OnnxClip("", "", 0, 6))));
 LANISTA_REGISTER_OP(MakeModule(WithInplace("LeakyReLU", {WithDefault("negative_slope", 0.01)},
+                                           ScriptExpression("torch.leaky_relu$0(input, $1)", {"negative_slope"}),
                                            OnnxWithFloats("LeakyRelu", {{"alpha", "negative_slope"}}))));
 LANISTA_REGISTER_OP(MakeModule(WithInplace("ELU", {WithDefault("alpha", 1.0)},
+                                           ScriptExpression("torch.elu$0(input, $1)", {"alpha"}),
                                            OnnxWithFloats("Elu", {{"alpha", "alpha"}}))));
 LANISTA_REGISTER_OP(MakeModule(WithInplace("CELU", {WithDefault("alpha", 1.0)},
+                                           ScriptExpression("torch.celu$0(input, $1)", {"alpha"}),
                                            OnnxWithFloats("Celu", {{"alpha", "alpha"}}))));
-LANISTA_REGISTER_OP(MakeModule(WithInplace("SELU", {}, OnnxUnary("Selu"))));
+LANISTA_REGISTER_OP(MakeModule(WithInplace("SELU", {}, ScriptExpression("torch.selu$0(input)"), OnnxUnary("Selu"))));
 LANISTA_REGISTER_OP(MakeModule(Gelu()));
 LANISTA_REGISTER_OP(MakeModule(Glu()));
 LANISTA_REGISTER_OP(MakeModule(PRelu()));
@@ -265,24 +283,31 @@ LANISTA_REGISTER_OP(MakeModule(Functional("SiLU", "silu", SiluToOnnx)));
 LANISTA_REGISTER_OP(MakeModule(Functional("Mish", "mish", MishToOnnx)));
 LANISTA_REGISTER_OP(MakeModule(Functional("Hardswish", "hardswish", HardswishToOnnx)));
 LANISTA_REGISTER_OP(MakeModule(Functional("Hardsigmoid", "hardsigmoid", HardsigmoidToOnnx)));
-LANISTA_REGISTER_OP(MakeModule(Elementwise("Sigmoid", {}, OnnxUnary("Sigmoid"))));
-LANISTA_REGISTER_OP(MakeModule(Elementwise("LogSigmoid", {}, LogSigmoidToOnnx)));
-LANISTA_REGISTER_OP(MakeModule(Elementwise("Tanh", {}, OnnxUnary("Tanh"))));
-LANISTA_REGISTER_OP(MakeModule(Elementwise("Tanhshrink", {}, TanhshrinkToOnnx)));
+LANISTA_REGISTER_OP(MakeModule(Elementwise("Sigmoid", {}, ScriptExpression("torch.sigmoid(input)"),
+                                           OnnxUnary("Sigmoid"))));
+LANISTA_REGISTER_OP(MakeModule(Elementwise("LogSigmoid", {}, ScriptExpression("torch.log_sigmoid(input)"),
+                                           LogSigmoidToOnnx)));
+LANISTA_REGISTER_OP(MakeModule(Elementwise("Tanh", {}, ScriptExpression("torch.tanh(input)"), OnnxUnary("Tanh"))));
+LANISTA_REGISTER_OP(MakeModule(Elementwise("Tanhshrink", {}, ScriptExpression("torch.sub(input, torch.tanh(input))"),
+                                           TanhshrinkToOnnx)));
 LANISTA_REGISTER_OP(MakeModule(WithInplace("Hardtanh", {WithDefault("min_val", -1.0), WithDefault("max_val", 1.0)},
+                                           ScriptExpression("torch.hardtanh$0(input, $1, $2)", {"min_val", "max_val"}),
                                            OnnxClip("min_val", "max_val", 0, 0))));
 LANISTA_REGISTER_OP(MakeModule(Shrink("Hardshrink", false)));
 LANISTA_REGISTER_OP(MakeModule(Shrink("Softshrink", true)));
 LANISTA_REGISTER_OP(MakeModule(Elementwise("Softplus", {WithDefault("beta", 1.0), WithDefault("threshold", 20.0)},
+                                           ScriptExpression("torch.softplus(input, $1, $2)", {"beta", "threshold"}),
                                            SoftplusToOnnx)));
-LANISTA_REGISTER_OP(MakeModule(Elementwise("Softsign", {}, OnnxUnary("Softsign"))));
-LANISTA_REGISTER_OP(MakeModule(Softmax("Softmax")));
-LANISTA_REGISTER_OP(MakeModule(Softmax("Softmin")));
-LANISTA_REGISTER_OP(MakeModule(Softmax("LogSoftmax")));
+LANISTA_REGISTER_OP(MakeModule(Elementwise("Softsign", {},
+                                           ScriptExpression("torch.div(input, torch.add(torch.abs(input), 1))"),
+                                           OnnxUnary("Softsign"))));
+LANISTA_REGISTER_OP(MakeModule(Softmax("Softmax", "torch.softmax(input, $1)")));
+LANISTA_REGISTER_OP(MakeModule(Softmax("Softmin", "torch.softmax(torch.neg(input), $1)")));
+LANISTA_REGISTER_OP(MakeModule(Softmax("LogSoftmax", "torch.log_softmax(input, $1)")));
 LANISTA_REGISTER_OP(MakeModule(Softmax2d()));
 LANISTA_REGISTER_OP(MakeModule(
     WithInplace("Threshold", {Required("threshold", AttributeKind::kFloat), Required("value", AttributeKind::kFloat)},
-                ThresholdToOnnx)));
+                ScriptExpression("torch.threshold$0(input, $1, $2)", {"threshold", "value"}), ThresholdToOnnx)));
 
 }  // namespace
 }  // namespace lanista::ops

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
 #include "src/ops/registry.h"
@@ -216,6 +218,72 @@ absl::StatusOr<Names> AttentionToOnnx(const OpCall& call, OnnxWriter& writer) {
   return AttentionInOnnx(call.attributes, writer).Write();
 }
 
+// TorchScript that adds the masks to `weights`: [batch * heads, length, keys].
+std::string ScriptMasks(const v1::Node& node, int64_t heads) {
+  std::string body;
+  for (int i = 3; i < node.inputs_size(); ++i) {
+    const std::string mask = absl::StrCat("input_", i);
+    if (node.inputs(i).arg() == "key_padding_mask") {
+      absl::StrAppend(&body,
+                      absl::Substitute("$0 = torch.repeat_interleave(torch.unsqueeze($0, 1), $1, 0)\n  ", mask, heads));
+    }
+    absl::StrAppend(&body,
+                    absl::Substitute("if torch.is_floating_point($0):\n    weights = torch.add(weights, $0)\n"
+                                     "  else:\n    weights = torch.masked_fill(weights, $0, float(\"-inf\"))\n  ",
+                                     mask));
+  }
+  return body;
+}
+
+absl::StatusOr<std::string> AttentionToScript(const ScriptCall& call) {
+  const Attributes& a = call.a;
+  if (a.Bool("add_zero_attn")) return absl::UnimplementedError("add_zero_attn cannot be written as TorchScript");
+  if (a.Bool("add_bias_kv") && call.node.inputs_size() > 3) {
+    return absl::UnimplementedError("masks beside add_bias_kv cannot be written as TorchScript");
+  }
+  const int64_t embed = a.Int("embed_dim");
+  const int64_t heads = a.Int("num_heads");
+  const bool batch_first = a.Bool("batch_first");
+  std::string body = "query = input\n  key = input_1\n  value = input_2\n  ";
+  if (batch_first) {
+    for (const char* const name : {"query", "key", "value"}) {
+      absl::StrAppend(&body, name, " = torch.transpose(", name, ", 0, 1)\n  ");
+    }
+  }
+  if (IsPacked(a)) {
+    absl::StrAppend(&body, "w_q, w_k, w_v = torch.unbind(torch.reshape(self.in_proj_weight, [3, -1, ", embed,
+                    "]))\n  ");
+  } else {
+    absl::StrAppend(&body, "w_q, w_k, w_v = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight\n  ");
+  }
+  const bool bias = a.Bool("bias");
+  if (bias) absl::StrAppend(&body, "b_q, b_k, b_v = torch.unbind(torch.reshape(self.in_proj_bias, [3, -1]))\n  ");
+  absl::StrAppend(&body, "q = torch.linear(query, w_q, ", bias ? "b_q" : "None", ")\n  k = torch.linear(key, w_k, ",
+                  bias ? "b_k" : "None", ")\n  v = torch.linear(value, w_v, ", bias ? "b_v" : "None", ")\n  ");
+  if (a.Bool("add_bias_kv")) {
+    absl::StrAppend(&body, "k = torch.cat([k, self.bias_k.repeat([1, k.size(1), 1])])\n  ",
+                    "v = torch.cat([v, self.bias_v.repeat([1, v.size(1), 1])])\n  ");
+  }
+  absl::StrAppend(
+      &body,
+      absl::Substitute("length = q.size(0)\n  batch = q.size(1)\n"
+                       "  q = torch.transpose(torch.reshape(q, [length, batch * $0, $1]), 0, 1)\n"
+                       "  k = torch.transpose(torch.reshape(k, [-1, batch * $0, $1]), 0, 1)\n"
+                       "  v = torch.transpose(torch.reshape(v, [-1, batch * $0, $1]), 0, 1)\n"
+                       "  weights = torch.bmm(torch.div(q, $2), torch.transpose(k, 1, 2))\n"
+                       "  $7weights = torch.dropout(torch.softmax(weights, -1), $3, $4)\n"
+                       "  out = torch.reshape(torch.transpose(torch.bmm(weights, v), 0, 1), [length, batch, $5])\n"
+                       "  out = torch.linear(out, self.out_proj.weight, $6)\n"
+                       "  weights = torch.reshape(weights, [batch, $0, length, -1])\n  ",
+                       heads, embed / heads, FloatLiteral(std::sqrt(static_cast<double>(embed) / heads)),
+                       FloatLiteral(a.Float("dropout")), call.training, embed, call.Parameter("out_proj.bias"),
+                       ScriptMasks(call.node, heads)));
+  if (batch_first) absl::StrAppend(&body, "out = torch.transpose(out, 0, 1)\n  ");
+  if (!a.Bool("need_weights")) return body + ScriptReturn("out, None");
+  const char* const weights = a.Bool("average_attn_weights") ? "torch.mean(weights, 1)" : "weights";
+  return body + ScriptReturn(absl::StrCat("out, ", weights));
+}
+
 ModuleSpec MultiheadAttention() {
   ModuleSpec spec{"MultiheadAttention",
                   {Required("embed_dim", AttributeKind::kInt), Required("num_heads", AttributeKind::kInt),
@@ -229,6 +297,7 @@ ModuleSpec MultiheadAttention() {
                   CheckAttention};
   spec.cpp = [specs = spec.attributes](const Attributes& a) { return CppAttention(specs, a); };
   spec.onnx = AttentionToOnnx;
+  spec.torchscript = {"activation", AttentionToScript};
   spec.stateful = true;
   spec.min_inputs = 3;
   spec.max_inputs = 5;

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
 #include "src/ops/registry.h"
@@ -202,6 +204,29 @@ absl::StatusOr<std::vector<std::string>> ConvToOnnx(const OpCall& call, OnnxWrit
   return writer.Node(transposed ? "ConvTranspose" : "Conv", inputs, attributes);
 }
 
+absl::StatusOr<std::string> TransposedConvToScript(const ScriptCall& call, int dims) {
+  return ScriptReturn(absl::Substitute("torch.conv_transpose$0d(input, self.weight, $1, $2, $3, $4, $5, $6)", dims,
+                                       call.Parameter("bias"), call.Ints("stride"), call.Ints("padding"),
+                                       call.Ints("output_padding"), call.Int("groups"), call.Ints("dilation")));
+}
+
+absl::StatusOr<std::string> ConvToScript(const ScriptCall& call, int dims) {
+  const v1::Value& given = call.a.Get("padding");
+  std::string input = "input";
+  std::string padding = given.has_s() ? StringLiteral(given.s()) : ScriptInts(PaddingOf(call.a, dims));
+  if (const std::string mode = call.a.String("padding_mode"); mode != "zeros") {
+    // Like torch.nn: pads first; the list starts with the last dimension.
+    const Dims both = BothPaddings(call.a, dims);
+    Dims pads;
+    for (int i = dims - 1; i >= 0; --i) pads.insert(pads.end(), {both[i], both[i + dims]});
+    input = absl::StrCat("torch.pad(input, ", ScriptInts(pads), ", '", mode, "', None)");
+    padding = ScriptInts(Dims(dims, 0));
+  }
+  return ScriptReturn(absl::Substitute("torch.conv$0d($1, self.weight, $2, $3, $4, $5, $6)", dims, input,
+                                       call.Parameter("bias"), call.Ints("stride"), padding, call.Ints("dilation"),
+                                       call.Int("groups")));
+}
+
 std::unique_ptr<graph::OpSchema> MakeConv(int dims, bool transposed) {
   ModuleSpec spec;
   spec.type = absl::StrCat("Conv", transposed ? "Transpose" : "", dims, "d");
@@ -212,6 +237,9 @@ std::unique_ptr<graph::OpSchema> MakeConv(int dims, bool transposed) {
   spec.check = [=](const Attributes& a) { return CheckConv(a, dims, transposed); };
   spec.cpp = [type = spec.type, specs = spec.attributes](const Attributes& a) { return CppConv(type, specs, a); };
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) { return ConvToOnnx(call, writer, dims, transposed); };
+  spec.torchscript = {"conv", [=](const ScriptCall& call) {
+                        return transposed ? TransposedConvToScript(call, dims) : ConvToScript(call, dims);
+                      }};
   return MakeModule(std::move(spec));
 }
 

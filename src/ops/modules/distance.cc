@@ -62,6 +62,7 @@ ModuleSpec CosineSimilarity() {
   spec.infer = [](const OpCall& call) { return Reduce(call, call.attributes.Int("dim"), false); };
   // Three products and three sums.
   spec.flops = FlopsAnInput(6);
+  spec.torchscript = {"distance", ScriptExpression("torch.cosine_similarity(input, input_1, $1, $2)", {"dim", "eps"})};
   spec.min_inputs = spec.max_inputs = 2;
   return spec;
 }
@@ -71,6 +72,8 @@ ModuleSpec PairwiseDistance() {
   spec.infer = [](const OpCall& call) { return Reduce(call, -1, call.attributes.Bool("keepdim")); };
   // A difference, eps, a power and a sum.
   spec.flops = FlopsAnInput(4);
+  spec.torchscript = {"distance",
+                      ScriptExpression("torch.pairwise_distance(input, input_1, $1, $2, $3)", {"p", "eps", "keepdim"})};
   spec.min_inputs = spec.max_inputs = 2;
   return spec;
 }

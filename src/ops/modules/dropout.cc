@@ -12,17 +12,22 @@ absl::Status CheckProbability(const Attributes& a) {
   return absl::InvalidArgumentError(absl::StrCat("p must be in [0, 1], not ", a.Float("p")));
 }
 
-ModuleSpec Dropout(const std::string& type) {
+// `function`: of torch.
+ModuleSpec Dropout(const std::string& type, const std::string& function) {
   ModuleSpec spec{type, {WithDefault("p", 0.5), WithDefault("inplace", false)}, SameAsInput};
   spec.check = CheckProbability;
   spec.onnx = OnnxUnary("Identity");
+  spec.torchscript = {"dropout", [function](const ScriptCall& call) -> absl::StatusOr<std::string> {
+                        return ScriptReturn(absl::StrCat("torch.", function, call.a.Bool("inplace") ? "_" : "",
+                                                         "(input, ", call.Float("p"), ", ", call.training, ")"));
+                      }};
   spec.stateful = true;
   return spec;
 }
 
 // Also takes inputs without a batch. LibTorch's C++ front end has no such module.
 ModuleSpec Dropout1d() {
-  ModuleSpec spec = Dropout("Dropout1d");
+  ModuleSpec spec = Dropout("Dropout1d", "feature_dropout");
   spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
     LANISTA_RETURN_IF_ERROR(ExpectRank(call.inputs[0], {2, 3}));
     return SameAsInput(call);
@@ -49,12 +54,12 @@ ModuleSpec StochasticDepth() {
   return spec;
 }
 
-LANISTA_REGISTER_OP(MakeModule(Dropout("Dropout")));
+LANISTA_REGISTER_OP(MakeModule(Dropout("Dropout", "dropout")));
 LANISTA_REGISTER_OP(MakeModule(Dropout1d()));
-LANISTA_REGISTER_OP(MakeModule(Dropout("Dropout2d")));
-LANISTA_REGISTER_OP(MakeModule(Dropout("Dropout3d")));
-LANISTA_REGISTER_OP(MakeModule(Dropout("AlphaDropout")));
-LANISTA_REGISTER_OP(MakeModule(Dropout("FeatureAlphaDropout")));
+LANISTA_REGISTER_OP(MakeModule(Dropout("Dropout2d", "feature_dropout")));
+LANISTA_REGISTER_OP(MakeModule(Dropout("Dropout3d", "feature_dropout")));
+LANISTA_REGISTER_OP(MakeModule(Dropout("AlphaDropout", "alpha_dropout")));
+LANISTA_REGISTER_OP(MakeModule(Dropout("FeatureAlphaDropout", "feature_alpha_dropout")));
 LANISTA_REGISTER_OP(MakeModule(StochasticDepth()));
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Embeddings: rows of a table by index, one by one or reduced over bags.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
 #include "src/ops/registry.h"
@@ -47,6 +48,14 @@ ModuleSpec Embedding() {
     }
     return writer.Node("Gather", {writer.Parameter("weight"), writer.Input(0)});
   };
+  spec.torchscript = {"sparse", [](const ScriptCall& call) -> absl::StatusOr<std::string> {
+                        if (call.a.Has("max_norm")) {
+                          return absl::UnimplementedError("max_norm cannot be written as TorchScript");
+                        }
+                        return ScriptReturn(absl::Substitute("torch.embedding(self.weight, input, $0, $1, $2)",
+                                                             call.a.Has("padding_idx") ? call.Int("padding_idx") : "-1",
+                                                             call.Bool("scale_grad_by_freq"), call.Bool("sparse")));
+                      }};
   return spec;
 }
 

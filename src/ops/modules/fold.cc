@@ -72,10 +72,19 @@ absl::StatusOr<Types> InferFold(const OpCall& call) {
   return Types{graph::TensorType(input.data_type(), result)};
 }
 
+// The arguments that both functions share.
+std::string WindowArguments(const ScriptCall& call) {
+  return absl::StrCat(call.Ints("kernel_size"), ", ", call.Ints("dilation"), ", ", call.Ints("padding"), ", ",
+                      call.Ints("stride"));
+}
+
 ModuleSpec Unfold() {
   ModuleSpec spec{"Unfold", WindowAttributes(), InferUnfold};
   spec.flops = NoFlops;
   spec.check = CheckWindow;
+  spec.torchscript = {"fold", [](const ScriptCall& call) -> absl::StatusOr<std::string> {
+                        return ScriptReturn(absl::StrCat("torch.im2col(input, ", WindowArguments(call), ")"));
+                      }};
   return spec;
 }
 
@@ -85,6 +94,10 @@ ModuleSpec Fold() {
   // Each element of the input is added once.
   spec.flops = [](const OpCall& call, const Types&) { return CountElements(call.inputs[0]); };
   spec.check = CheckWindow;
+  spec.torchscript = {"fold", [](const ScriptCall& call) -> absl::StatusOr<std::string> {
+                        return ScriptReturn(absl::StrCat("torch.col2im(input, ", call.Ints("output_size"), ", ",
+                                                         WindowArguments(call), ")"));
+                      }};
   return spec;
 }
 

@@ -58,6 +58,10 @@ ModuleSpec Linear() {
   spec.flops = LinearFlops;
   spec.check = CheckLinear;
   spec.onnx = LinearToOnnx;
+  spec.torchscript = {
+      "linear", [](const ScriptCall& call) -> absl::StatusOr<std::string> {
+        return ScriptReturn(absl::StrCat("torch.linear(input, self.weight, ", call.Parameter("bias"), ")"));
+      }};
   return spec;
 }
 
@@ -65,6 +69,7 @@ ModuleSpec Identity() {
   ModuleSpec spec{"Identity", {}, SameAsInput};
   spec.flops = NoFlops;
   spec.onnx = OnnxUnary("Identity");
+  spec.torchscript = {"linear", ScriptExpression("input")};
   return spec;
 }
 
@@ -111,6 +116,10 @@ ModuleSpec Bilinear() {
     const auto in1 = static_cast<double>(a.Int("in1_features")), in2 = static_cast<double>(a.Int("in2_features"));
     return FlopsAnElement(2 * in1 * in2 + 2 * in2 + (a.Bool("bias") ? 1 : 0))(call, outputs);
   };
+  spec.torchscript = {
+      "linear", [](const ScriptCall& call) -> absl::StatusOr<std::string> {
+        return ScriptReturn(absl::StrCat("torch.bilinear(input, input_1, self.weight, ", call.Parameter("bias"), ")"));
+      }};
   spec.min_inputs = spec.max_inputs = 2;
   return spec;
 }

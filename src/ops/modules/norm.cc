@@ -1,6 +1,8 @@
 // Batch, layer, group, instance and local response normalisation.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
 #include "src/ops/registry.h"
@@ -59,6 +61,28 @@ absl::StatusOr<Names> InstanceNormToOnnx(const OpCall& call, OnnxWriter& writer,
       {{"epsilon", static_cast<float>(a.Float("eps"))}});
 }
 
+// The call of batch_norm or instance_norm. `momentum`: of the running statistics.
+std::string ChannelNormExpression(const ScriptCall& call, const std::string& function, const std::string& momentum) {
+  return absl::Substitute("torch.$0(input, $1, $2, $3, $4, $5, $6, $7, True)", function, call.Parameter("weight"),
+                          call.Parameter("bias"), call.Parameter("running_mean"), call.Parameter("running_var"),
+                          call.HasParameter("running_mean") ? call.training : "True", momentum, call.Float("eps"));
+}
+
+absl::StatusOr<std::string> BatchNormToScript(const ScriptCall& call) {
+  const bool averages = !call.a.Has("momentum");
+  std::string body, momentum = averages ? "0." : call.Float("momentum");
+  if (call.HasParameter("running_mean") && call.training != "False") {
+    body = "if self.training:\n    self.num_batches_tracked.add_(1)\n  ";
+    if (averages) momentum = "1. / float(self.num_batches_tracked)";
+  }
+  return body + ScriptReturn(ChannelNormExpression(call, "batch_norm", momentum));
+}
+
+absl::StatusOr<std::string> InstanceNormToScript(const ScriptCall& call) {
+  return ScriptReturn(
+      ChannelNormExpression(call, "instance_norm", call.a.Has("momentum") ? call.Float("momentum") : "0."));
+}
+
 ModuleSpec ChannelNorm(const std::string& kind, int dims, bool on_by_default) {
   ModuleSpec spec;
   spec.type = absl::StrCat(kind, dims, "d");
@@ -84,6 +108,8 @@ ModuleSpec ChannelNorm(const std::string& kind, int dims, bool on_by_default) {
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) {
     return batch ? BatchNormToOnnx(call, writer) : InstanceNormToOnnx(call, writer, dims);
   };
+  spec.torchscript =
+      batch ? TorchScriptForm{"batchnorm", BatchNormToScript} : TorchScriptForm{"instancenorm", InstanceNormToScript};
   spec.stateful = true;
   spec.cpp = [specs = spec.attributes, type = spec.type](const Attributes& a) -> absl::StatusOr<std::string> {
     if (a.Has("momentum")) return CppOptions(type, specs, a);
@@ -132,10 +158,15 @@ ModuleSpec LayerNorm() {
   spec.cpp = [](const Attributes& a) -> absl::StatusOr<std::string> {
     // The shape must be a list: LayerNormOptions would take a number as a vector's capacity.
     return absl::StrCat("torch::nn::LayerNorm(torch::nn::LayerNormOptions({",
-                        absl::StrJoin(a.Ints("normalized_shape"), ", "), "}).eps(", CppFloat(a.Float("eps")),
+                        absl::StrJoin(a.Ints("normalized_shape"), ", "), "}).eps(", FloatLiteral(a.Float("eps")),
                         ").elementwise_affine(", a.Bool("elementwise_affine") ? "true" : "false", "))");
   };
   spec.onnx = LayerNormToOnnx;
+  spec.torchscript = {
+      "normalization", [](const ScriptCall& call) -> absl::StatusOr<std::string> {
+        return ScriptReturn(absl::Substitute("torch.layer_norm(input, $0, $1, $2, $3)", call.Ints("normalized_shape"),
+                                             call.Parameter("weight"), call.Parameter("bias"), call.Float("eps")));
+      }};
   return spec;
 }
 
@@ -181,7 +212,25 @@ ModuleSpec GroupNorm() {
   };
   spec.flops = FlopsAnElement(kNormFlops);
   spec.onnx = GroupNormToOnnx;
+  spec.torchscript = {
+      "normalization", [](const ScriptCall& call) -> absl::StatusOr<std::string> {
+        return ScriptReturn(absl::Substitute("torch.group_norm(input, $0, $1, $2, $3)", call.Int("num_groups"),
+                                             call.Parameter("weight"), call.Parameter("bias"), call.Float("eps")));
+      }};
   return spec;
+}
+
+absl::StatusOr<std::string> LocalResponseNormToScript(const ScriptCall& call) {
+  const int64_t size = call.a.Int("size");
+  return absl::Substitute(
+      "sizes = input.size()\n"
+      "  div = torch.mul(input, input)\n"
+      "  div = torch.reshape(div, [sizes[0], 1, sizes[1], -1])\n"
+      "  div = torch.constant_pad_nd(div, [0, 0, $0, $1], 0)\n"
+      "  div = torch.avg_pool2d(div, [$2, 1], [1, 1])\n"
+      "  div = torch.reshape(div, sizes)\n"
+      "  return torch.div(input, torch.pow(torch.add(torch.mul(div, $3), $4), $5))",
+      size / 2, (size - 1) / 2, size, call.Float("alpha"), call.Float("k"), call.Float("beta"));
 }
 
 // x / (k + alpha * mean of the squares of `size` neighbouring channels)^beta
@@ -212,6 +261,7 @@ ModuleSpec LocalResponseNorm() {
                         {"beta", static_cast<float>(a.Float("beta"))},
                         {"bias", static_cast<float>(a.Float("k"))}});
   };
+  spec.torchscript = {"normalization", LocalResponseNormToScript};
   return spec;
 }
 

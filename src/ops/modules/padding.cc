@@ -65,11 +65,23 @@ absl::StatusOr<Names> PadToOnnx(const OpCall& call, OnnxWriter& writer, int dims
   return writer.Node("Pad", inputs, {{"mode", name}});
 }
 
+absl::StatusOr<std::string> PadToScript(const ScriptCall& call, int dims, PadMode mode) {
+  const std::string padding = call.Ints("padding");
+  if (mode == PadMode::kConstant) {
+    const bool zero = call.schema.FindAttribute("value") == nullptr;
+    return ScriptReturn(
+        absl::StrCat("torch.constant_pad_nd(input, ", padding, ", ", zero ? "0." : call.Float("value"), ")"));
+  }
+  return ScriptReturn(absl::StrCat("torch.", mode == PadMode::kReflect ? "reflection" : "replication", "_pad", dims,
+                                   "d(input, ", padding, ")"));
+}
+
 ModuleSpec Pad(const std::string& name, int dims, PadMode mode) {
   ModuleSpec spec{absl::StrCat(name, dims, "d"), {Required("padding", AttributeKind::kInts, 2 * dims)}};
   spec.infer = [=](const OpCall& call) { return InferPad(call, dims, mode); };
   spec.flops = NoFlops;
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) { return PadToOnnx(call, writer, dims, mode); };
+  spec.torchscript = {"padding", [=](const ScriptCall& call) { return PadToScript(call, dims, mode); }};
   return spec;
 }
 

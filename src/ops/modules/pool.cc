@@ -3,6 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
 #include "src/ops/registry.h"
@@ -109,6 +111,31 @@ absl::StatusOr<Names> PoolToOnnx(const OpCall& call, OnnxWriter& writer, int dim
   return writer.Node(max ? "MaxPool" : "AveragePool", {writer.Input(0)}, attributes);
 }
 
+absl::StatusOr<std::string> MaxPoolToScript(const ScriptCall& call, int dims) {
+  return ScriptReturn(absl::Substitute("torch.max_pool$0d$1(input, $2, $3, $4, $5, $6)", dims,
+                                       call.a.Bool("return_indices") ? "_with_indices" : "", call.Ints("kernel_size"),
+                                       ScriptInts(StrideOf(call.a)), call.Ints("padding"), call.Ints("dilation"),
+                                       call.Bool("ceil_mode")));
+}
+
+absl::StatusOr<std::string> AveragePoolToScript(const ScriptCall& call, int dims) {
+  std::string divisor;
+  if (dims > 1) divisor = call.a.Has("divisor_override") ? ", " + call.Int("divisor_override") : ", None";
+  return ScriptReturn(absl::Substitute("torch.avg_pool$0d(input, $1, $2, $3, $4, $5$6)", dims, call.Ints("kernel_size"),
+                                       ScriptInts(StrideOf(call.a)), call.Ints("padding"), call.Bool("ceil_mode"),
+                                       call.Bool("count_include_pad"), divisor));
+}
+
+absl::StatusOr<std::string> PowerPoolToScript(const ScriptCall& call, int dims) {
+  int64_t elements = 1;
+  for (const int64_t size : call.a.Ints("kernel_size")) elements *= size;
+  return absl::Substitute(
+      "out = torch.avg_pool$0d(torch.pow(input, $1), $2, $3, $4, $5)\n"
+      "  return torch.pow(torch.mul(torch.mul(torch.sign(out), torch.relu(torch.abs(out))), $6), $7)",
+      dims, call.Float("norm_type"), call.Ints("kernel_size"), ScriptInts(StrideOf(call.a)), ScriptInts(Dims(dims, 0)),
+      call.Bool("ceil_mode"), elements, FloatLiteral(1.0 / call.a.Float("norm_type")));
+}
+
 ModuleSpec Pool(int dims, bool max) {
   ModuleSpec spec;
   spec.type = absl::StrCat(max ? "MaxPool" : "AvgPool", dims, "d");
@@ -133,6 +160,9 @@ ModuleSpec Pool(int dims, bool max) {
     return CppWithoutIndices(type, specs, a);
   };
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) { return PoolToOnnx(call, writer, dims, max); };
+  spec.torchscript = {"pooling", [=](const ScriptCall& call) {
+                        return max ? MaxPoolToScript(call, dims) : AveragePoolToScript(call, dims);
+                      }};
   return spec;
 }
 
@@ -164,6 +194,7 @@ ModuleSpec PowerPool(int dims) {
                         {"strides", StrideOf(call.attributes)},
                         {"p", static_cast<int64_t>(p)}});
   };
+  spec.torchscript = {"pooling", [dims](const ScriptCall& call) { return PowerPoolToScript(call, dims); }};
   return spec;
 }
 
@@ -225,6 +256,19 @@ absl::StatusOr<Names> AdaptiveToOnnx(const OpCall& call, OnnxWriter& writer, int
   return writer.Node(op_type, {writer.Input(0)}, {{"kernel_shape", kernel}, {"strides", kernel}});
 }
 
+absl::StatusOr<std::string> AdaptivePoolToScript(const ScriptCall& call, int dims, bool max) {
+  const v1::Value& value = call.a.Get("output_size");
+  std::vector<std::string> sizes;
+  for (int i = 0; i < dims; ++i) {
+    const v1::Value& size = value.has_list() ? value.list().values(i) : value;
+    sizes.push_back(size.has_i() ? absl::StrCat(size.i()) : absl::StrCat("input.size(", i - dims, ")"));
+  }
+  // The maximum comes with its indices.
+  const bool first = max && !call.a.Bool("return_indices");
+  return ScriptReturn(absl::StrCat("torch.adaptive_", max ? "max" : "avg", "_pool", dims, "d(input, [",
+                                   absl::StrJoin(sizes, ", "), "])", first ? "[0]" : ""));
+}
+
 ModuleSpec AdaptivePool(int dims, bool max) {
   ModuleSpec spec;
   spec.type = absl::StrCat(max ? "AdaptiveMaxPool" : "AdaptiveAvgPool", dims, "d");
@@ -247,6 +291,7 @@ ModuleSpec AdaptivePool(int dims, bool max) {
     return absl::StrCat("torch::nn::", type, "(torch::nn::", type, "Options(", size, "))");
   };
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) { return AdaptiveToOnnx(call, writer, dims, max); };
+  spec.torchscript = {"pooling", [=](const ScriptCall& call) { return AdaptivePoolToScript(call, dims, max); }};
   return spec;
 }
 

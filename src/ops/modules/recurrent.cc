@@ -155,6 +155,7 @@ std::unique_ptr<graph::OpSchema> MakeRecurrent(const RecurrentKind& kind) {
   spec.check = [kind](const Attributes& a) { return CheckRecurrent(kind, a); };
   spec.cpp = [specs = spec.attributes, type = kind.type](const Attributes& a) { return CppRecurrent(specs, type, a); };
   spec.onnx = [kind](const OpCall& call, OnnxWriter& writer) { return RecurrentToOnnx(kind, call, writer); };
+  spec.torchscript = {"rnn", [kind](const ScriptCall& call) { return RecurrentToScript(kind, call); }};
   // Dropout between the layers makes the operator stateful.
   spec.stateful = !kind.is_cell;
   const int states = kind.has_cell_state ? 2 : 1;

@@ -1,4 +1,4 @@
-// Shared by the files of the recurrent family: kinds of networks, and how they are written as ONNX.
+// Shared by the files of the recurrent family: kinds of networks, and how they are written as ONNX and TorchScript.
 #ifndef LANISTA_SRC_OPS_MODULES_RECURRENT_H_
 #define LANISTA_SRC_OPS_MODULES_RECURRENT_H_
 
@@ -37,6 +37,9 @@ int64_t OutputFeatures(const RecurrentKind& kind, const Attributes& attributes);
 // Writes the network as ONNX's RNN, LSTM or GRU.
 absl::StatusOr<std::vector<std::string>> RecurrentToOnnx(const RecurrentKind& kind, const OpCall& call,
                                                          OnnxWriter& writer);
+
+// Writes the network as TorchScript.
+absl::StatusOr<std::string> RecurrentToScript(const RecurrentKind& kind, const ScriptCall& call);
 
 }  // namespace lanista::ops
 

@@ -48,6 +48,7 @@ ModuleSpec Flatten() {
   ModuleSpec spec{"Flatten", {WithDefault("start_dim", int64_t{1}), WithDefault("end_dim", int64_t{-1})}, InferFlatten};
   spec.flops = NoFlops;
   spec.onnx = FlattenToOnnx;
+  spec.torchscript = {"flatten", ScriptExpression("torch.flatten(input, $1, $2)", {"start_dim", "end_dim"})};
   return spec;
 }
 
@@ -82,6 +83,7 @@ ModuleSpec PixelShuffle() {
     return writer.Node("DepthToSpace", {writer.Input(0)},
                        {{"blocksize", call.attributes.Int("upscale_factor")}, {"mode", std::string("CRD")}});
   };
+  spec.torchscript = {"pixelshuffle", ScriptExpression("torch.pixel_shuffle(input, $1)", {"upscale_factor"})};
   return spec;
 }
 
@@ -156,6 +158,7 @@ ModuleSpec Unflatten() {
     }
     return ReshapeInOnnx("Unflatten", writer.Input(0), *dims, writer);
   };
+  spec.torchscript = {"flatten", ScriptExpression("torch.unflatten(input, $1, $2)", {"dim", "unflattened_size"})};
   return spec;
 }
 
@@ -200,6 +203,7 @@ ModuleSpec PixelUnshuffle() {
   spec.flops = NoFlops;
   spec.check = [](const Attributes& a) { return CheckFactor(a, "downscale_factor"); };
   spec.onnx = PixelUnshuffleToOnnx;
+  spec.torchscript = {"pixelshuffle", ScriptExpression("torch.pixel_unshuffle(input, $1)", {"downscale_factor"})};
   return spec;
 }
 
@@ -235,6 +239,7 @@ ModuleSpec ChannelShuffle() {
     const Names moved = writer.Node("Transpose", split, {{"perm", Dims{0, 2, 1, 3}}});
     return writer.Node("Reshape", {moved[0], writer.Node("Shape", {x})[0]});
   };
+  spec.torchscript = {"channelshuffle", ScriptExpression("torch.channel_shuffle(input, $1)", {"groups"})};
   return spec;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
 #include "src/ops/registry.h"
@@ -106,7 +107,7 @@ absl::StatusOr<std::string> CppUpsample(const Attributes& a, const std::string& 
   const std::vector<double> numbers = Numbers(a.Get(a.Has("size") ? "size" : "scale_factor"));
   std::vector<std::string> texts;
   for (const double number : numbers) {
-    texts.push_back(a.Has("size") ? absl::StrCat(static_cast<int64_t>(number)) : CppFloat(number));
+    texts.push_back(a.Has("size") ? absl::StrCat(static_cast<int64_t>(number)) : FloatLiteral(number));
   }
   std::string values = absl::StrCat(a.Has("size") ? ".size(std::vector<int64_t>" : ".scale_factor(std::vector<double>");
   if (texts.size() == 1) {
@@ -162,6 +163,36 @@ absl::StatusOr<Names> UpsampleToOnnx(const OpCall& call, OnnxWriter& writer, con
   return writer.Node("Resize", {x, "", writer.Constant(scales, {static_cast<int64_t>(scales.size())})}, attributes);
 }
 
+// size or scale_factor for so many dimensions, or None; a single number is repeated.
+std::string ScriptNumbers(const Attributes& a, const std::string& name, int dims) {
+  if (!a.Has(name)) return "None";
+  std::vector<double> numbers = Numbers(a.Get(name));
+  numbers.resize(static_cast<size_t>(dims), numbers.back());
+  const auto append = [&](std::string* out, double number) {
+    out->append(name == "size" ? absl::StrCat(static_cast<int64_t>(number)) : FloatLiteral(number));
+  };
+  return absl::StrCat("[", absl::StrJoin(numbers, ", ", append), "]");
+}
+
+// Calls the function for each rank that the mode supports.
+absl::StatusOr<std::string> UpsampleToScript(const ScriptCall& call, const std::string& type) {
+  const UpsampleMode mode = ModeOf(type, call.a);
+  const int only = DimsOfMode(mode.name);
+  const auto call_for = [&](int dims) {
+    const std::string function = mode.name == "nearest-exact" ? absl::StrCat("_upsample_nearest_exact", dims, "d")
+                                                              : absl::StrCat("upsample_", mode.name, dims, "d");
+    return absl::StrCat("out = torch.", function, "(input, ", ScriptNumbers(call.a, "size", dims),
+                        only == 0            ? ""
+                        : mode.align_corners ? ", True"
+                                             : ", False",
+                        ", ", ScriptNumbers(call.a, "scale_factor", dims), ")\n  ");
+  };
+  if (only > 0) return call_for(only) + ScriptReturn("out");
+  // The last rank needs no test: the operator itself refuses other ranks.
+  return absl::StrCat("if input.dim() == 3:\n    ", call_for(1), "elif input.dim() == 4:\n    ", call_for(2),
+                      "else:\n    ", call_for(3), ScriptReturn("out"));
+}
+
 std::unique_ptr<graph::OpSchema> MakeUpsample(const std::string& type) {
   ModuleSpec spec{type, {Optional("size", AttributeKind::kAny), Optional("scale_factor", AttributeKind::kAny)}};
   if (type == "Upsample") {
@@ -174,6 +205,7 @@ std::unique_ptr<graph::OpSchema> MakeUpsample(const std::string& type) {
   spec.check = [type](const Attributes& a) { return CheckUpsample(a, type); };
   spec.cpp = [type](const Attributes& a) { return CppUpsample(a, type); };
   spec.onnx = [type](const OpCall& call, OnnxWriter& writer) { return UpsampleToOnnx(call, writer, type); };
+  spec.torchscript = {"upsampling", [type](const ScriptCall& call) { return UpsampleToScript(call, type); }};
   return MakeModule(std::move(spec));
 }
 
