@@ -1,13 +1,18 @@
 #include "src/base/source_literals.h"
 
+#include <cmath>
+
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 
 namespace lanista {
+namespace {
 
-std::string FloatLiteral(double value) {
+// REQUIRES: `value` is finite.
+std::string FiniteLiteral(double value) {
   std::string text;
   for (const int digits : {6, 9, 15, 16, 17}) {
     text = absl::StrFormat("%.*g", digits, value);
@@ -16,6 +21,18 @@ std::string FloatLiteral(double value) {
   }
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text;
+}
+
+}  // namespace
+
+std::string PythonFloatLiteral(double value) {
+  return std::isfinite(value) ? FiniteLiteral(value) : absl::StrCat("float(\"", value, "\")");
+}
+
+std::string CppFloatLiteral(double value) {
+  if (std::isnan(value)) return "std::numeric_limits<double>::quiet_NaN()";
+  if (std::isinf(value)) return absl::StrCat(value < 0 ? "-" : "", "std::numeric_limits<double>::infinity()");
+  return FiniteLiteral(value);
 }
 
 std::string StringLiteral(absl::string_view text) {

@@ -8,9 +8,10 @@
 
 namespace lanista {
 
-// The shortest of 6 to 17 digits that is exact, always with a point or exponent: "0.5", "1e-05", "2.0". REQUIRES:
-// `value` is finite.
-std::string FloatLiteral(double value);
+// The shortest of 6 to 17 digits that is exact, always with a point or exponent: "0.5", "1e-05", "2.0". What is not
+// finite is `float("-inf")` in Python and TorchScript, and a member of std::numeric_limits in C++.
+std::string PythonFloatLiteral(double value);
+std::string CppFloatLiteral(double value);
 
 // A literal that both Python and C++ can read: "\"a\\n\"". Bytes that are not ASCII become octal escapes, which are
 // bytes in C++, but letters in Python.

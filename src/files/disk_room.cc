@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -29,12 +30,18 @@ absl::StatusOr<DiskRoom::Space> LookAtDisk(const std::string& folder) {
 }  // namespace
 
 struct DiskRoom::Shared {
+  // What got no room when it asked last.
+  struct Refusal {
+    uint64_t bytes = 0;
+    Clock::time_point time;
+  };
+
   std::mutex mutex;
-  // Protected by mutex: bytes that are taken and not written yet; and when the log warned last.
+  // Protected by mutex: bytes that are taken and not written yet; when the log warned last; and who waits, by folder
+  // and name.
   uint64_t promised = 0;
-  std::optional<std::chrono::steady_clock::time_point> warned;
-  // Protected by mutex: what folders wanted that got no room when they asked last, in bytes.
-  std::map<std::string, uint64_t> refused;
+  std::optional<Clock::time_point> warned;
+  std::map<std::pair<std::string, std::string>, Refusal> refusals;
 };
 
 void DiskRoom::Taken::Written(uint64_t bytes) {
@@ -44,45 +51,59 @@ void DiskRoom::Taken::Written(uint64_t bytes) {
   shared_->promised -= written;
 }
 
-DiskRoom::DiskRoom(uint64_t keep_free, Look look)
+DiskRoom::DiskRoom(uint64_t keep_free, Look look, std::function<Clock::time_point()> now)
     : keep_free_(keep_free),
       look_(look != nullptr ? std::move(look) : LookAtDisk),
+      now_(now != nullptr ? std::move(now) : Clock::now),
       shared_(std::make_shared<Shared>()) {}
 
-absl::StatusOr<std::string> DiskRoom::Lack(const std::string& folder, uint64_t bytes) const {
-  LANISTA_ASSIGN_OR_RETURN(const Space space, look_(folder));
+std::string DiskRoom::Lack(const std::string& folder, const Space& space, uint64_t bytes) const {
   const uint64_t kept = std::min(keep_free_, space.size / 10);
-  if (bytes <= kSmall || space.free >= kept + shared_->promised + bytes) return "";
-  return absl::StrCat("the disk of ", folder, " has ", space.free / kMiB, " MiB free, and ", kept / kMiB,
-                      " MiB are to stay free for journals (--keep-free); `delete` makes room");
+  if (bytes <= kSmall || space.free >= kept + bytes) return "";
+  return absl::StrCat("the disk of ", folder, " has ", space.free / kMiB, " MiB free; ", bytes / kMiB,
+                      " MiB are to come, and ", kept / kMiB,
+                      " MiB stay free for journals (--keep-free): `delete` makes room");
 }
 
-absl::StatusOr<std::unique_ptr<DiskRoom::Taken>> DiskRoom::Take(const std::string& folder, uint64_t bytes) {
+absl::StatusOr<std::unique_ptr<DiskRoom::Taken>> DiskRoom::Take(const std::string& folder, uint64_t bytes,
+                                                                const std::string& waits) {
   const std::lock_guard<std::mutex> lock(shared_->mutex);
-  LANISTA_ASSIGN_OR_RETURN(const std::string lack, Lack(folder, bytes));
-  if (!lack.empty()) {
-    shared_->refused[folder] = bytes;
-    const auto now = std::chrono::steady_clock::now();
-    if (!shared_->warned.has_value() || now - *shared_->warned >= kBetweenWarnings) {
-      shared_->warned = now;
-      spdlog::warn("what nodes deliver waits there, and so do the ends of their models: {}", lack);
-    }
-    return absl::UnavailableError("the head's disk is nearly full, and takes nothing more from nodes (--keep-free)");
+  LANISTA_ASSIGN_OR_RETURN(const Space space, look_(folder));
+  auto& refusals = shared_->refusals;
+  const std::string lack = bytes <= kSmall ? "" : Lack(folder, space, shared_->promised + bytes);
+  if (lack.empty()) {
+    refusals.erase({folder, waits});
+    shared_->promised += bytes;
+    return std::make_unique<Taken>(shared_, bytes);
   }
-  if (bytes > kSmall) shared_->refused.erase(folder);
-  shared_->promised += bytes;
-  return std::make_unique<Taken>(shared_, bytes);
+  const Clock::time_point now = now_();
+  for (auto refusal = refusals.begin(); refusal != refusals.end();) {
+    refusal = now - refusal->second.time > kPatience ? refusals.erase(refusal) : std::next(refusal);
+  }
+  if (!waits.empty()) refusals[{folder, waits}] = {bytes, now};
+  if (!shared_->warned.has_value() || now - *shared_->warned >= kBetweenWarnings) {
+    shared_->warned = now;
+    spdlog::warn("what nodes deliver waits there, and so do the ends of their models: {}", lack);
+  }
+  return absl::UnavailableError("the head's disk is nearly full, and takes nothing more from nodes (--keep-free)");
 }
 
-std::string DiskRoom::WaitingFor(const std::string& folder) {
-  const std::lock_guard<std::mutex> lock(shared_->mutex);
-  const auto refused = shared_->refused.find(folder);
-  if (refused == shared_->refused.end()) return "";
-  const absl::StatusOr<std::string> lack = Lack(folder, refused->second);
-  if (lack.ok() && !lack->empty()) return absl::StrCat("room for what nodes deliver: ", *lack);
-  // It will ask again, or is not there any more.
-  shared_->refused.erase(refused);
-  return "";
+std::string DiskRoom::WaitingFor(const std::string& folder) const {
+  uint64_t most = 0;
+  uint64_t promised = 0;
+  {
+    const std::lock_guard<std::mutex> lock(shared_->mutex);
+    promised = shared_->promised;
+    const Clock::time_point now = now_();
+    for (const auto& [key, refusal] : shared_->refusals) {
+      if (key.first == folder && now - refusal.time <= kPatience) most = std::max(most, refusal.bytes);
+    }
+  }
+  if (most == 0) return "";
+  const absl::StatusOr<Space> space = look_(folder);
+  if (!space.ok()) return "";
+  const std::string lack = Lack(folder, *space, promised + most);
+  return lack.empty() ? "" : absl::StrCat("room for what nodes deliver: ", lack);
 }
 
 }  // namespace lanista

@@ -47,7 +47,7 @@ absl::StatusOr<std::string> PlaceOf(const v1::AssignmentOutputs& outputs, const 
 
 absl::StatusOr<ReceivedOutput> ReceivedOutput::Begin(const v1::AssignmentOutputs& outputs,
                                                      const v1::OutputHeader& header, DiskRoom* room) {
-  LANISTA_RETURN_IF_ERROR(PlaceOf(outputs, header).status());
+  LANISTA_ASSIGN_OR_RETURN(const std::string place, PlaceOf(outputs, header));
   const FileSetLimits limits = header.has_output_of()       ? kOutputLimits
                                : header.has_checkpoint_of() ? kCheckpointLimits
                                                             : kLogLimits;
@@ -64,7 +64,9 @@ absl::StatusOr<ReceivedOutput> ReceivedOutput::Begin(const v1::AssignmentOutputs
   if (!outputs.temporary()) {
     uint64_t bytes = 0;
     for (const v1::SetFile& file : header.files().files()) bytes += static_cast<uint64_t>(file.size());
-    LANISTA_ASSIGN_OR_RETURN(taken, room->Take(outputs.folder(), bytes));
+    // A model ends once its output has come. A checkpoint, and what a trial printed, may come later, or never.
+    const std::string waits = header.has_output_of() ? place : "";
+    LANISTA_ASSIGN_OR_RETURN(taken, room->Take(outputs.folder(), bytes, waits));
   }
   v1::OutputHeader kept = header;
   kept.clear_files();

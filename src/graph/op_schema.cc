@@ -94,7 +94,7 @@ std::string PythonValue(const v1::Value& value) {
     case v1::Value::kI:
       return absl::StrCat(value.i());
     case v1::Value::kF:
-      return FloatLiteral(value.f());
+      return PythonFloatLiteral(value.f());
     case v1::Value::kB:
       return value.b() ? "True" : "False";
     case v1::Value::kS:
@@ -225,7 +225,7 @@ absl::StatusOr<std::string> OpSchema::CppModule(const Attributes&) const {
   return absl::UnimplementedError(absl::StrCat("operator ", type_, " has no counterpart in LibTorch's C++ front end"));
 }
 
-absl::StatusOr<std::string> OpSchema::TorchScriptBody(const v1::Node&, const Attributes&, const std::string&) const {
+absl::StatusOr<std::string> OpSchema::TorchScriptBody(const Attributes&, const v1::Node&, bool /*frozen*/) const {
   return absl::UnimplementedError(absl::StrCat("operator ", type_, " has no TorchScript form"));
 }
 

@@ -161,13 +161,13 @@ class OpSchema {
   virtual absl::StatusOr<std::string> CppModule(const Attributes& attributes) const;
   // Module operators: the file of torch.nn.modules that has the class in Python ("conv" has Conv2d); empty: it is not
   // known.
-  virtual std::string TorchFile() const { return ""; }
+  virtual std::string TorchModuleFile() const { return ""; }
   // Module operators: the body of the class's forward in TorchScript, for the inputs of `node`: statements on `input`
   // (`input_1`, ... for further inputs), which read parameters and buffers as attributes of self. All lines but the
-  // first are indented by two spaces, and the last one returns. `training`: "self.training", or "False" for a module
-  // that always behaves as in evaluation mode. UNIMPLEMENTED names what cannot be written.
-  virtual absl::StatusOr<std::string> TorchScriptBody(const v1::Node& node, const Attributes& attributes,
-                                                      const std::string& training) const;
+  // first are indented by two spaces, and the last one returns. `frozen`: the module always behaves as in evaluation
+  // mode. UNIMPLEMENTED names what cannot be written.
+  virtual absl::StatusOr<std::string> TorchScriptBody(const Attributes& attributes, const v1::Node& node,
+                                                      bool frozen) const;
   // Aten operators: the call. `arguments` holds each argument of the schema that is given, whether input or constant.
   // By default torch.ops.aten.NAME.OVERLOAD(...) in Python, and UNIMPLEMENTED in C++.
   virtual absl::StatusOr<SourceExpression> PythonCall(const std::map<std::string, SourceExpression>& arguments) const;

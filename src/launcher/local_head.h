@@ -117,7 +117,7 @@ class LocalHead : public ExperimentRunner {
   // nothing is heard for `lost_after` is lost. Errors: the state folder cannot be written.
   absl::StatusOr<NodeGateway*> AcceptNodes(std::chrono::milliseconds lost_after);
 
-  // Whoever serves the nodes takes room here for what they deliver; what lacks it is what experiments wait for.
+  // Whoever serves the nodes takes room there for what they deliver. WaitingFor names an experiment's lack of it.
   DiskRoomPtr disk_room() const;
 
   // The blocks of `training_service` that bring nodes do so from now on, until the end; the others are left alone.

@@ -53,11 +53,11 @@ class ModuleSchema final : public graph::OpSchema {
   absl::StatusOr<std::string> CppModule(const Attributes& attributes) const override {
     return spec_.cpp ? spec_.cpp(attributes) : CppOptions(type(), spec_.attributes, attributes);
   }
-  std::string TorchFile() const override { return spec_.torchscript.file; }
-  absl::StatusOr<std::string> TorchScriptBody(const v1::Node& node, const Attributes& attributes,
-                                              const std::string& training) const override {
-    if (!spec_.torchscript.body) return OpSchema::TorchScriptBody(node, attributes, training);
-    return spec_.torchscript.body({*this, node, attributes, training});
+  std::string TorchModuleFile() const override { return spec_.torchscript.file; }
+  absl::StatusOr<std::string> TorchScriptBody(const Attributes& attributes, const v1::Node& node,
+                                              bool frozen) const override {
+    if (!spec_.torchscript.body) return OpSchema::TorchScriptBody(attributes, node, frozen);
+    return spec_.torchscript.body({*this, attributes, node, frozen});
   }
   absl::StatusOr<std::vector<std::string>> ToOnnx(const OpCall& call, OnnxWriter& writer) const override {
     return spec_.onnx ? spec_.onnx(call, writer) : OpSchema::ToOnnx(call, writer);
@@ -77,7 +77,7 @@ absl::StatusOr<std::string> CppValue(const AttributeSpec& spec, const Attributes
     case AttributeKind::kInt:
       return absl::StrCat(values.Int(spec.name));
     case AttributeKind::kFloat:
-      return FloatLiteral(values.Float(spec.name));
+      return CppFloatLiteral(values.Float(spec.name));
     case AttributeKind::kBool:
       return values.Bool(spec.name) ? "true" : "false";
     case AttributeKind::kInts:

@@ -1,7 +1,6 @@
 #include "src/ops/torchscript.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,8 +43,7 @@ std::string ScriptCall::Int(const std::string& name) const { return absl::StrCat
 std::string ScriptCall::Bool(const std::string& name) const { return a.Bool(name) ? "True" : "False"; }
 
 std::string ScriptCall::Float(const std::string& name) const {
-  const double value = a.Float(name);
-  return std::isfinite(value) ? absl::StrCat("(", FloatLiteral(value), ")") : absl::StrCat("float('", value, "')");
+  return absl::StrCat("(", PythonFloatLiteral(a.Float(name)), ")");
 }
 
 std::string ScriptCall::Ints(const std::string& name) const { return ScriptInts(a.Ints(name)); }

@@ -16,11 +16,13 @@ namespace lanista::ops {
 // The module that is written. Keeps references.
 struct ScriptCall {
   const graph::OpSchema& schema;
-  const v1::Node& node;
   const graph::Attributes& a;
-  // "self.training" or "False".
-  std::string training;
+  const v1::Node& node;
+  // It always behaves as in evaluation mode.
+  bool frozen = false;
 
+  // Whether the module trains: "self.training", or "False" if it is frozen.
+  std::string Training() const { return frozen ? "False" : "self.training"; }
   bool HasParameter(absl::string_view name) const;
   // "self.bias", or "None" if there is none.
   std::string Parameter(const std::string& name) const;

@@ -12,7 +12,7 @@ namespace lanista {
 struct NodeLimits {
   // A stream on which no node says hello for so long is ended.
   std::chrono::milliseconds hello = std::chrono::seconds(10);
-  // On the head's disk, for what nodes deliver.
+  // On the head's disk, for what nodes deliver: LocalHead's, so that it is seen what waits for it.
   DiskRoomPtr disk_room = std::make_shared<DiskRoom>();
 };
 

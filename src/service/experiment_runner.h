@@ -36,8 +36,8 @@ class ExperimentRunner {
   virtual absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config,
                               const Abandoned& abandoned) = 0;
 
-  // What is lacking (a device, a node with the right program) so that an experiment of this runner's could go on;
-  // empty: nothing.
+  // What is lacking (a device, a node with the right program, room on the disk) so that an experiment of this runner's
+  // could go on; empty: nothing.
   virtual std::string WaitingFor(const std::string& /*experiment*/) { return ""; }
 
   // Asks an experiment of this runner's to stop; returns at once.

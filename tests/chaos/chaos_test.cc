@@ -451,6 +451,7 @@ class ChaosTest : public ::testing::Test {
     const CommandResult submitted = cluster.Ask({"submit", again.config, "--json"});
     if (submitted.exit_code != 0) return;
     again.id = submitted.Json().value("id", "");
+    ASSERT_FALSE(again.id.empty()) << submitted.out;
     experiments_.push_back(std::move(again));
   }
 

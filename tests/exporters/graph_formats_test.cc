@@ -381,13 +381,6 @@ TEST(GraphFormats, OperatorsWithoutASchemaAreCalledAsPeopleDo) {
   ExpectSameInPython(*module, {at::randn({3, 4})}, "python", "people_values");
 }
 
-TEST(GraphFormats, NumbersAreAsShortAsTheyCanBe) {
-  EXPECT_EQ(exporters::FloatLiteral(0.03636363636363637), "0.03636363636363637");
-  EXPECT_EQ(exporters::FloatLiteral(0.1), "0.1");
-  EXPECT_EQ(exporters::FloatLiteral(1e-6), "1e-06");
-  EXPECT_EQ(exporters::FloatLiteral(0.1 + 0.2), "0.30000000000000004");
-}
-
 TEST(GraphFormats, AnUnknownFormatIsRefusedWithTheKnownOnes) {
   const auto files = WriteModel(*BuildModel(SmallNet()), "tensorflow", TestFolder("unknown") + "/net");
   EXPECT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument);

@@ -255,20 +255,11 @@ TEST_F(ReceivedOutputsTest, SomeOfTheDiskStaysFreeWhateverIsOnItsWay) {
     EXPECT_TRUE(begin().ok());
   }
   EXPECT_TRUE(begin().ok()) << "nothing is on its way any more";
-  EXPECT_EQ(room_.WaitingFor(folder_), "") << "it came";
   // Of a small disk a tenth stays free.
   disk_ = {/*free=*/200000, /*size=*/1000000};
   EXPECT_TRUE(begin().ok());
   disk_.free = 199999;
   EXPECT_FALSE(begin().ok());
-  EXPECT_THAT(room_.WaitingFor(folder_), HasSubstr("room for what nodes deliver"));
-  EXPECT_EQ(room_.WaitingFor(folder_ + "/other"), "") << "only those wait that asked";
-  disk_.free = 200000;
-  EXPECT_EQ(room_.WaitingFor(folder_), "") << "there is room, and it will be asked for again";
-  disk_.free = 199999;
-  EXPECT_EQ(room_.WaitingFor(folder_), "");
-  EXPECT_FALSE(begin().ok());
-  EXPECT_NE(room_.WaitingFor(folder_), "");
   // What trials printed is small, and a conversion's files are soon gone.
   disk_.free = 0;
   v1::OutputHeader log = Header("log", "printed");
@@ -276,6 +267,18 @@ TEST_F(ReceivedOutputsTest, SomeOfTheDiskStaysFreeWhateverIsOnItsWay) {
   EXPECT_EQ(Deliver(log, "printed"), absl::OkStatus());
   outputs_.set_temporary(true);
   EXPECT_TRUE(begin().ok());
+}
+
+TEST_F(ReceivedOutputsTest, OnlyWhatEndsAModelWaitsForTheDisk) {
+  const std::string content(100000, 'x');
+  disk_.free = 300000;
+  v1::OutputHeader header = Header("a", content);
+  header.set_checkpoint_of(3);
+  EXPECT_TRUE(absl::IsUnavailable(Deliver(header, content)));
+  EXPECT_EQ(room_.WaitingFor(folder_), "") << "the trial goes on without it";
+  header.set_output_of(3);
+  EXPECT_TRUE(absl::IsUnavailable(Deliver(header, content)));
+  EXPECT_THAT(room_.WaitingFor(folder_), HasSubstr("room for what nodes deliver: the disk of " + folder_));
 }
 
 TEST_F(ReceivedOutputsTest, WhatTheAssignmentDoesNotWriteIsRefused) {

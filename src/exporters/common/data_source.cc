@@ -55,7 +55,7 @@ Json Array(const Repeated& values) {
 
 std::string Literals(const Numbers& numbers) {
   return absl::StrJoin(numbers, ", ",
-                       [](std::string* out, double number) { absl::StrAppend(out, FloatLiteral(number)); });
+                       [](std::string* out, double number) { absl::StrAppend(out, PythonFloatLiteral(number)); });
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ std::string StochasticDepthTorchScript(const graph::Attributes& a) {
       "    noise = torch.bernoulli_(noise, $1)\n"
       "    out = torch.mul(input, $2)\n"
       "  return out",
-      a.String("mode") == "row" ? "input.size(0)" : "1", FloatLiteral(1.0 - p),
-      p < 1.0 ? absl::StrCat("torch.div(noise, ", FloatLiteral(1.0 - p), ")") : "noise");
+      a.String("mode") == "row" ? "input.size(0)" : "1", PythonFloatLiteral(1.0 - p),
+      p < 1.0 ? absl::StrCat("torch.div(noise, ", PythonFloatLiteral(1.0 - p), ")") : "noise");
 }
 
 const std::map<std::string, Supplement>& Supplements() {
@@ -70,7 +70,7 @@ const std::map<std::string, Supplement>& Supplements() {
       {"StochasticDepth",
        {kStochasticDepthPython, kStochasticDepthCpp,
         [](const graph::Attributes& a) {
-          return absl::StrCat(FloatLiteral(a.Float("p")), ", ", StringLiteral(a.String("mode")));
+          return absl::StrCat(PythonFloatLiteral(a.Float("p")), ", ", StringLiteral(a.String("mode")));
         },
         "torchvision.ops.stochastic_depth.StochasticDepth", StochasticDepthTorchScript}}};
   return *supplements;

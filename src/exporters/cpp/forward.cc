@@ -1,7 +1,6 @@
 #include "src/exporters/cpp/forward.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -43,12 +42,6 @@ absl::StatusOr<std::string> Enumerator(const std::string& argument, int64_t numb
   return absl::StrCat("torch::", known[static_cast<size_t>(number)]);
 }
 
-std::string CppFloat(double value) {
-  if (std::isnan(value)) return "std::numeric_limits<double>::quiet_NaN()";
-  if (std::isinf(value)) return absl::StrCat(value < 0 ? "-" : "", "std::numeric_limits<double>::infinity()");
-  return FloatLiteral(value);
-}
-
 std::string CppInt(int64_t value) {
   if (value == INT64_MAX) return "std::numeric_limits<int64_t>::max()";
   if (value == INT64_MIN) return "std::numeric_limits<int64_t>::min()";
@@ -59,7 +52,8 @@ absl::StatusOr<std::string> TensorLiteral(const v1::Tensor& tensor) {
   LANISTA_ASSIGN_OR_RETURN(const TensorElements elements, UnpackTensor(tensor));
   std::string numbers;
   if (elements.is_float) {
-    numbers = absl::StrJoin(elements.floats, ", ", [](std::string* out, double value) { *out += CppFloat(value); });
+    numbers =
+        absl::StrJoin(elements.floats, ", ", [](std::string* out, double value) { *out += CppFloatLiteral(value); });
   } else {
     numbers = absl::StrJoin(elements.ints, ", ", [](std::string* out, int64_t value) { *out += CppInt(value); });
   }
@@ -136,7 +130,7 @@ absl::StatusOr<std::string> CppLiteral(const std::string& argument, const v1::Va
       }
       return CppInt(value.i());
     case v1::Value::kF:
-      return CppFloat(value.f());
+      return CppFloatLiteral(value.f());
     case v1::Value::kB:
       return std::string(value.b() ? "true" : "false");
     case v1::Value::kS:

@@ -23,7 +23,7 @@ std::string ElementType(const std::string& element) {
 absl::StatusOr<std::string> Constant(const AtenSignature::Argument& argument, const v1::Value& value) {
   if (value.kind_case() == v1::Value::KIND_NOT_SET) return std::string("torch::jit::IValue()");
   if (value.kind_case() == v1::Value::kI && argument.element == "float") {
-    return FloatLiteral(static_cast<double>(value.i()));
+    return CppFloatLiteral(static_cast<double>(value.i()));
   }
   LANISTA_ASSIGN_OR_RETURN(const std::string literal, CppLiteral("", value));
   if (value.kind_case() == v1::Value::kS && argument.element == "Device") {

@@ -1,7 +1,5 @@
 #include "src/exporters/python/forward.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/source_literals.h"
@@ -35,9 +33,8 @@ absl::StatusOr<std::string> TensorLiteral(const v1::Tensor& tensor) {
   LANISTA_ASSIGN_OR_RETURN(const TensorElements elements, UnpackTensor(tensor));
   std::string numbers;
   if (elements.is_float) {
-    numbers = absl::StrJoin(elements.floats, ", ", [](std::string* out, double value) {
-      out->append(std::isfinite(value) ? FloatLiteral(value) : absl::StrCat("float(\"", value, "\")"));
-    });
+    numbers = absl::StrJoin(elements.floats, ", ",
+                            [](std::string* out, double value) { out->append(PythonFloatLiteral(value)); });
   } else {
     numbers = absl::StrJoin(elements.ints, ", ");
   }
@@ -115,7 +112,7 @@ absl::StatusOr<std::string> PythonLiteral(const std::string& argument, const v1:
       }
       return absl::StrCat(value.i());
     case v1::Value::kF:
-      return std::isfinite(value.f()) ? FloatLiteral(value.f()) : absl::StrCat("float(\"", value.f(), "\")");
+      return PythonFloatLiteral(value.f());
     case v1::Value::kB:
       return std::string(value.b() ? "True" : "False");
     case v1::Value::kS:

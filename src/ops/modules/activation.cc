@@ -230,15 +230,15 @@ ModuleSpec Shrink(const std::string& type, bool soft) {
   ModuleSpec spec =
       Elementwise(type, {WithDefault("lambd", 0.5)}, ScriptExpression(script, {"lambd"}), OnnxShrink(soft));
   spec.cpp = [type](const Attributes& a) -> absl::StatusOr<std::string> {
-    return absl::StrCat("torch::nn::", type, "(torch::nn::", type, "Options(", FloatLiteral(a.Float("lambd")), "))");
+    return absl::StrCat("torch::nn::", type, "(torch::nn::", type, "Options(", CppFloatLiteral(a.Float("lambd")), "))");
   };
   return spec;
 }
 
 ModuleSpec RRelu() {
   const auto script = [](const ScriptCall& call) -> absl::StatusOr<std::string> {
-    return ScriptReturn(
-        absl::StrCat("torch.rrelu(input, ", call.Float("lower"), ", ", call.Float("upper"), ", ", call.training, ")"));
+    return ScriptReturn(absl::StrCat("torch.rrelu(input, ", call.Float("lower"), ", ", call.Float("upper"), ", ",
+                                     call.Training(), ")"));
   };
   ModuleSpec spec =
       WithInplace("RReLU", {WithDefault("lower", 1.0 / 8), WithDefault("upper", 1.0 / 3)}, script, RReluToOnnx);

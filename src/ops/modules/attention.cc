@@ -275,8 +275,8 @@ absl::StatusOr<std::string> AttentionToScript(const ScriptCall& call) {
                        "  out = torch.reshape(torch.transpose(torch.bmm(weights, v), 0, 1), [length, batch, $5])\n"
                        "  out = torch.linear(out, self.out_proj.weight, $6)\n"
                        "  weights = torch.reshape(weights, [batch, $0, length, -1])\n  ",
-                       heads, embed / heads, FloatLiteral(std::sqrt(static_cast<double>(embed) / heads)),
-                       FloatLiteral(a.Float("dropout")), call.training, embed, call.Parameter("out_proj.bias"),
+                       heads, embed / heads, PythonFloatLiteral(std::sqrt(static_cast<double>(embed) / heads)),
+                       PythonFloatLiteral(a.Float("dropout")), call.Training(), embed, call.Parameter("out_proj.bias"),
                        ScriptMasks(call.node, heads)));
   if (batch_first) absl::StrAppend(&body, "out = torch.transpose(out, 0, 1)\n  ");
   if (!a.Bool("need_weights")) return body + ScriptReturn("out, None");

@@ -19,7 +19,7 @@ ModuleSpec Dropout(const std::string& type, const std::string& function) {
   spec.onnx = OnnxUnary("Identity");
   spec.torchscript = {"dropout", [function](const ScriptCall& call) -> absl::StatusOr<std::string> {
                         return ScriptReturn(absl::StrCat("torch.", function, call.a.Bool("inplace") ? "_" : "",
-                                                         "(input, ", call.Float("p"), ", ", call.training, ")"));
+                                                         "(input, ", call.Float("p"), ", ", call.Training(), ")"));
                       }};
   spec.stateful = true;
   return spec;

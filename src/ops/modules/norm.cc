@@ -65,13 +65,13 @@ absl::StatusOr<Names> InstanceNormToOnnx(const OpCall& call, OnnxWriter& writer,
 std::string ChannelNormExpression(const ScriptCall& call, const std::string& function, const std::string& momentum) {
   return absl::Substitute("torch.$0(input, $1, $2, $3, $4, $5, $6, $7, True)", function, call.Parameter("weight"),
                           call.Parameter("bias"), call.Parameter("running_mean"), call.Parameter("running_var"),
-                          call.HasParameter("running_mean") ? call.training : "True", momentum, call.Float("eps"));
+                          call.HasParameter("running_mean") ? call.Training() : "True", momentum, call.Float("eps"));
 }
 
 absl::StatusOr<std::string> BatchNormToScript(const ScriptCall& call) {
   const bool averages = !call.a.Has("momentum");
   std::string body, momentum = averages ? "0." : call.Float("momentum");
-  if (call.HasParameter("running_mean") && call.training != "False") {
+  if (call.HasParameter("running_mean") && !call.frozen) {
     body = "if self.training:\n    self.num_batches_tracked.add_(1)\n  ";
     if (averages) momentum = "1. / float(self.num_batches_tracked)";
   }
@@ -158,7 +158,7 @@ ModuleSpec LayerNorm() {
   spec.cpp = [](const Attributes& a) -> absl::StatusOr<std::string> {
     // The shape must be a list: LayerNormOptions would take a number as a vector's capacity.
     return absl::StrCat("torch::nn::LayerNorm(torch::nn::LayerNormOptions({",
-                        absl::StrJoin(a.Ints("normalized_shape"), ", "), "}).eps(", FloatLiteral(a.Float("eps")),
+                        absl::StrJoin(a.Ints("normalized_shape"), ", "), "}).eps(", CppFloatLiteral(a.Float("eps")),
                         ").elementwise_affine(", a.Bool("elementwise_affine") ? "true" : "false", "))");
   };
   spec.onnx = LayerNormToOnnx;

@@ -43,6 +43,9 @@ absl::StatusOr<Types> InferPad(const OpCall& call, int dims, PadMode mode) {
   return Types{graph::TensorType(input.data_type(), *sizes)};
 }
 
+// Whether the constant is 0: the class has no attribute for it.
+bool PadsWithZero(const Attributes& a) { return a.Get("value").kind_case() == v1::Value::KIND_NOT_SET; }
+
 absl::StatusOr<Names> PadToOnnx(const OpCall& call, OnnxWriter& writer, int dims, PadMode mode) {
   const auto sizes = graph::DimsOf(call.inputs[0]);
   if (!sizes.has_value()) {
@@ -57,8 +60,7 @@ absl::StatusOr<Names> PadToOnnx(const OpCall& call, OnnxWriter& writer, int dims
   }
   Names inputs = {writer.Input(0), writer.Constant(pads, {2 * rank})};
   if (mode == PadMode::kConstant) {
-    const bool zero = call.attributes.Get("value").kind_case() == v1::Value::KIND_NOT_SET;
-    const double value = zero ? 0 : call.attributes.Float("value");
+    const double value = PadsWithZero(call.attributes) ? 0 : call.attributes.Float("value");
     inputs.push_back(writer.Constant(std::vector<float>{static_cast<float>(value)}, {}));
   }
   const std::string name = mode == PadMode::kConstant ? "constant" : mode == PadMode::kReflect ? "reflect" : "edge";
@@ -68,9 +70,8 @@ absl::StatusOr<Names> PadToOnnx(const OpCall& call, OnnxWriter& writer, int dims
 absl::StatusOr<std::string> PadToScript(const ScriptCall& call, int dims, PadMode mode) {
   const std::string padding = call.Ints("padding");
   if (mode == PadMode::kConstant) {
-    const bool zero = call.schema.FindAttribute("value") == nullptr;
-    return ScriptReturn(
-        absl::StrCat("torch.constant_pad_nd(input, ", padding, ", ", zero ? "0." : call.Float("value"), ")"));
+    const std::string value = PadsWithZero(call.a) ? "0." : call.Float("value");
+    return ScriptReturn(absl::StrCat("torch.constant_pad_nd(input, ", padding, ", ", value, ")"));
   }
   return ScriptReturn(absl::StrCat("torch.", mode == PadMode::kReflect ? "reflection" : "replication", "_pad", dims,
                                    "d(input, ", padding, ")"));

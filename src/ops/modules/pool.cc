@@ -133,7 +133,7 @@ absl::StatusOr<std::string> PowerPoolToScript(const ScriptCall& call, int dims) 
       "out = torch.avg_pool$0d(torch.pow(input, $1), $2, $3, $4, $5)\n"
       "  return torch.pow(torch.mul(torch.mul(torch.sign(out), torch.relu(torch.abs(out))), $6), $7)",
       dims, call.Float("norm_type"), call.Ints("kernel_size"), ScriptInts(StrideOf(call.a)), ScriptInts(Dims(dims, 0)),
-      call.Bool("ceil_mode"), elements, FloatLiteral(1.0 / call.a.Float("norm_type")));
+      call.Bool("ceil_mode"), elements, PythonFloatLiteral(1.0 / call.a.Float("norm_type")));
 }
 
 ModuleSpec Pool(int dims, bool max) {

@@ -28,10 +28,6 @@ std::vector<AttributeSpec> AttributesOf(const RecurrentKind& kind) {
   return specs;
 }
 
-int64_t Directions(const RecurrentKind& kind, const Attributes& a) {
-  return !kind.is_cell && a.Bool("bidirectional") ? 2 : 1;
-}
-
 absl::Status CheckRecurrent(const RecurrentKind& kind, const Attributes& a) {
   LANISTA_RETURN_IF_ERROR(ExpectAtLeast(a, {"input_size", "hidden_size"}, 1));
   if (HasNonlinearity(kind) && a.String("nonlinearity") != "tanh" && a.String("nonlinearity") != "relu") {
@@ -52,7 +48,7 @@ absl::Status CheckRecurrent(const RecurrentKind& kind, const Attributes& a) {
 
 // Checks the initial states that are given; `states`: their feature counts.
 absl::Status CheckStates(const RecurrentKind& kind, const OpCall& call, const Dims& states) {
-  const size_t wanted = kind.has_cell_state ? 2 : 1;
+  const auto wanted = static_cast<size_t>(NumStates(kind));
   const size_t given = call.inputs.size() - 1;
   if (given != 0 && given != wanted) {
     return absl::InvalidArgumentError(
@@ -158,7 +154,7 @@ std::unique_ptr<graph::OpSchema> MakeRecurrent(const RecurrentKind& kind) {
   spec.torchscript = {"rnn", [kind](const ScriptCall& call) { return RecurrentToScript(kind, call); }};
   // Dropout between the layers makes the operator stateful.
   spec.stateful = !kind.is_cell;
-  const int states = kind.has_cell_state ? 2 : 1;
+  const int states = NumStates(kind);
   spec.max_inputs = 1 + states;
   spec.outputs = states + (kind.is_cell ? 0 : 1);
   return MakeModule(std::move(spec));
@@ -172,6 +168,10 @@ LANISTA_REGISTER_OP(MakeRecurrent({"LSTMCell", 4, true, true}));
 LANISTA_REGISTER_OP(MakeRecurrent({"GRUCell", 3, false, true}));
 
 }  // namespace
+
+int64_t Directions(const RecurrentKind& kind, const Attributes& a) {
+  return !kind.is_cell && a.Bool("bidirectional") ? 2 : 1;
+}
 
 int64_t OutputFeatures(const RecurrentKind& kind, const Attributes& a) {
   const bool projects = kind.has_cell_state && !kind.is_cell && a.Int("proj_size") > 0;

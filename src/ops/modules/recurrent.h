@@ -28,6 +28,12 @@ struct RecurrentLayer {
   std::string suffix;
 };
 
+// Of the hidden state, and of a cell state.
+inline int NumStates(const RecurrentKind& kind) { return kind.has_cell_state ? 2 : 1; }
+
+// 2: it reads the sequence in both directions.
+int64_t Directions(const RecurrentKind& kind, const Attributes& attributes);
+
 // All layers in order, and within a layer its directions.
 std::vector<RecurrentLayer> LayersOf(const RecurrentKind& kind, const Attributes& attributes);
 
@@ -39,7 +45,7 @@ absl::StatusOr<std::vector<std::string>> RecurrentToOnnx(const RecurrentKind& ki
                                                          OnnxWriter& writer);
 
 // Writes the network as TorchScript.
-absl::StatusOr<std::string> RecurrentToScript(const RecurrentKind& kind, const ScriptCall& call);
+std::string RecurrentToScript(const RecurrentKind& kind, const ScriptCall& call);
 
 }  // namespace lanista::ops
 

@@ -3,13 +3,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
 #include "src/base/source_literals.h"
-#include "src/base/status.h"
 #include "src/ops/modules/recurrent.h"
 
 namespace lanista::ops {
 namespace {
-
-int NumStates(const RecurrentKind& kind) { return kind.has_cell_state ? 2 : 1; }
 
 // torch's function: "lstm", "gru_cell", "rnn_tanh".
 std::string FunctionOf(const RecurrentKind& kind, const Attributes& a) {
@@ -19,14 +16,7 @@ std::string FunctionOf(const RecurrentKind& kind, const Attributes& a) {
   return kind.is_cell ? name + "_cell" : name;
 }
 
-absl::Status CheckInputs(const RecurrentKind& kind, const ScriptCall& call) {
-  const int given = call.node.inputs_size() - 1, wanted = NumStates(kind);
-  if (given == 0 || given == wanted) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("takes its input alone, or with ", wanted, " initial states; gets ", given, " of them"));
-}
-
-absl::StatusOr<std::string> SequenceToScript(const RecurrentKind& kind, const ScriptCall& call) {
+std::string SequenceToScript(const RecurrentKind& kind, const ScriptCall& call) {
   const Attributes& a = call.a;
   const int batch_axis = a.Bool("batch_first") ? 0 : 1;
   std::string body = absl::Substitute(
@@ -41,7 +31,7 @@ absl::StatusOr<std::string> SequenceToScript(const RecurrentKind& kind, const Sc
       absl::StrAppend(&body, absl::Substitute("$0 = input_$1\n  if not batched:\n    $0 = torch.unsqueeze($0, 1)\n  ",
                                               state, i + 1));
     } else {
-      const int64_t layers = a.Int("num_layers") * (a.Bool("bidirectional") ? 2 : 1);
+      const int64_t layers = a.Int("num_layers") * Directions(kind, a);
       const int64_t features = i == 0 ? OutputFeatures(kind, a) : a.Int("hidden_size");
       absl::StrAppend(&body, absl::Substitute("$0 = torch.zeros([$1, input.size($2), $3], dtype=input.dtype, "
                                               "device=input.device)\n  ",
@@ -56,15 +46,15 @@ absl::StatusOr<std::string> SequenceToScript(const RecurrentKind& kind, const Sc
   absl::StrAppend(&body, "out, ", ends, " = torch.", FunctionOf(kind, a), "(input, ",
                   kind.has_cell_state ? absl::StrCat("[", state_text, "]") : state_text, ", [",
                   absl::StrJoin(call.schema.Parameters(a), ", ", as_self), "], ", call.Bool("bias"), ", ",
-                  call.Int("num_layers"), ", ", FloatLiteral(a.Float("dropout")), ", ", call.training, ", ",
+                  call.Int("num_layers"), ", ", PythonFloatLiteral(a.Float("dropout")), ", ", call.Training(), ", ",
                   call.Bool("bidirectional"), ", ", call.Bool("batch_first"),
-                  ")\n  if not batched:\n    out = ", "torch.squeeze(out, ", batch_axis,
+                  ")\n  if not batched:\n    out = torch.squeeze(out, ", batch_axis,
                   ")\n    hn = torch.squeeze(hn, 1)\n  ");
   if (kind.has_cell_state) absl::StrAppend(&body, "  cn = torch.squeeze(cn, 1)\n  ");
   return body + ScriptReturn(absl::StrCat("out, ", ends));
 }
 
-absl::StatusOr<std::string> CellToScript(const RecurrentKind& kind, const ScriptCall& call) {
+std::string CellToScript(const RecurrentKind& kind, const ScriptCall& call) {
   std::string body = "batched = input.dim() == 2\n  if not batched:\n    input = torch.unsqueeze(input, 0)\n  ";
   for (int i = 0; i < NumStates(kind); ++i) {
     if (call.node.inputs_size() > 1) {
@@ -87,8 +77,7 @@ absl::StatusOr<std::string> CellToScript(const RecurrentKind& kind, const Script
 
 }  // namespace
 
-absl::StatusOr<std::string> RecurrentToScript(const RecurrentKind& kind, const ScriptCall& call) {
-  LANISTA_RETURN_IF_ERROR(CheckInputs(kind, call));
+std::string RecurrentToScript(const RecurrentKind& kind, const ScriptCall& call) {
   return kind.is_cell ? CellToScript(kind, call) : SequenceToScript(kind, call);
 }
 

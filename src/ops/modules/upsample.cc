@@ -107,7 +107,7 @@ absl::StatusOr<std::string> CppUpsample(const Attributes& a, const std::string& 
   const std::vector<double> numbers = Numbers(a.Get(a.Has("size") ? "size" : "scale_factor"));
   std::vector<std::string> texts;
   for (const double number : numbers) {
-    texts.push_back(a.Has("size") ? absl::StrCat(static_cast<int64_t>(number)) : FloatLiteral(number));
+    texts.push_back(a.Has("size") ? absl::StrCat(static_cast<int64_t>(number)) : CppFloatLiteral(number));
   }
   std::string values = absl::StrCat(a.Has("size") ? ".size(std::vector<int64_t>" : ".scale_factor(std::vector<double>");
   if (texts.size() == 1) {
@@ -169,7 +169,7 @@ std::string ScriptNumbers(const Attributes& a, const std::string& name, int dims
   std::vector<double> numbers = Numbers(a.Get(name));
   numbers.resize(static_cast<size_t>(dims), numbers.back());
   const auto append = [&](std::string* out, double number) {
-    out->append(name == "size" ? absl::StrCat(static_cast<int64_t>(number)) : FloatLiteral(number));
+    out->append(name == "size" ? absl::StrCat(static_cast<int64_t>(number)) : PythonFloatLiteral(number));
   };
   return absl::StrCat("[", absl::StrJoin(numbers, ", ", append), "]");
 }
