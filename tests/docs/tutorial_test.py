@@ -68,7 +68,7 @@ def blocks(page):
 
 def pattern(line):
     """A regular expression for lines that print the same, with other numbers, ids and spaces."""
-    parts = re.split(r"(\b[a-z_]+-[a-z0-9]{4}\b|\b[0-9a-f]{12}\b|[-+]?\d[\d.,:hms%TZ-]*|\s+)", line.strip())
+    parts = re.split(r"(\b[a-z_]+-[a-z0-9]{4}\b|\b[0-9a-f]{12}\b|[-+]?\d[\d.,:hms%TZ-]*(?: \d+[ms]\b)?|\s+)", line.strip())
     texts = []
     for part in parts:
         if re.fullmatch(r"\s+", part):
@@ -77,7 +77,8 @@ def pattern(line):
             # An experiment's id ends with four characters; a build's has twelve.
             texts.append(r"[\w-]+")
         elif re.match(r"[-+]?\d", part):
-            texts.append(r"[-+]?\d\S*")
+            # A time of a minute and more has two parts: "1m 14s".
+            texts.append(r"[-+]?\d\S*(?: \d+[ms])?")
         else:
             texts.append(re.escape(part))
     return re.compile(r"\s*" + "".join(texts) + r"\s*")
