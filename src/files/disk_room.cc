@@ -59,7 +59,7 @@ DiskRoom::DiskRoom(uint64_t keep_free, Look look, std::function<Clock::time_poin
 
 std::string DiskRoom::Lack(const std::string& folder, const Space& space, uint64_t bytes) const {
   const uint64_t kept = std::min(keep_free_, space.size / 10);
-  if (bytes <= kSmall || space.free >= kept + bytes) return "";
+  if (space.free >= kept + bytes) return "";
   return absl::StrCat("the disk of ", folder, " has ", space.free / kMiB, " MiB free; ", bytes / kMiB,
                       " MiB are to come, and ", kept / kMiB,
                       " MiB stay free for journals (--keep-free): `delete` makes room");

@@ -128,6 +128,12 @@ class Chaos {
     for (const Fault& fault : faults_) lines.push_back(absl::StrFormat("%5d  %s", fault.injected, fault.name));
     return absl::StrJoin(lines, "\n");
   }
+  // The same, by the name of the fault.
+  std::map<std::string, int> Counts() const {
+    std::map<std::string, int> counts;
+    for (const Fault& fault : faults_) counts[fault.name] += fault.injected;
+    return counts;
+  }
   bool InjectedAll() const {
     return std::all_of(faults_.begin(), faults_.end(), [](const Fault& fault) { return fault.injected > 0; });
   }
@@ -451,7 +457,11 @@ class ChaosTest : public ::testing::Test {
     const CommandResult submitted = cluster.Ask({"submit", again.config, "--json"});
     if (submitted.exit_code != 0) return;
     again.id = submitted.Json().value("id", "");
-    ASSERT_FALSE(again.id.empty()) << submitted.out;
+    if (again.id.empty()) {
+      ADD_FAILURE() << submitted.out;
+      failed_ = true;
+      return;
+    }
     experiments_.push_back(std::move(again));
   }
 
@@ -485,7 +495,12 @@ class ChaosTest : public ::testing::Test {
     EXPECT_TRUE(in_time) << cluster.Ask({"list"}).out << cluster.Ask({"nodes"}).out;
     if (!in_time) return;
     ExpectResults();
-    if (is_long_) ExpectCopies(cluster);
+    if (is_long_) {
+      ExpectCopies(cluster);
+      const std::map<std::string, int> counts = chaos.Counts();
+      EXPECT_EQ(counts.size(), disk.mounted() ? 12u : 11u);
+      for (const auto& [fault, count] : counts) EXPECT_GT(count, 0) << fault;
+    }
     ExpectNobodyStays(&cluster);
   }
 

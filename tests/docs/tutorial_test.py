@@ -68,7 +68,8 @@ def blocks(page):
 
 def pattern(line):
     """A regular expression for lines that print the same, with other numbers, ids and spaces."""
-    parts = re.split(r"(\b[a-z_]+-[a-z0-9]{4}\b|\b[0-9a-f]{12}\b|[-+]?\d[\d.,:hms%TZ-]*(?: \d+[ms]\b)?|\s+)", line.strip())
+    parts = re.split(
+        r"(\b[a-z_]+-[a-z0-9]{4}\b|\b[0-9a-f]{12}\b|[-+]?\d[\d.,:hms%TZ-]*(?: \d+[ms]\b)?|\s+)", line.strip())
     texts = []
     for part in parts:
         if re.fullmatch(r"\s+", part):

@@ -64,10 +64,10 @@ absl::StatusOr<Names> RecurrentToOnnx(const RecurrentKind& kind, const OpCall& c
   if (OutputFeatures(kind, a) != a.Int("hidden_size")) {
     return absl::UnimplementedError("proj_size has no counterpart in ONNX");
   }
-  const size_t directions = !kind.is_cell && a.Bool("bidirectional") ? 2 : 1;
+  const auto directions = static_cast<size_t>(Directions(kind, a));
   const bool batch_first = !kind.is_cell && a.Bool("batch_first");
   const std::vector<RecurrentLayer> layers = LayersOf(kind, a);
-  const size_t num_states = kind.has_cell_state ? 2 : 1;
+  const auto num_states = static_cast<size_t>(NumStates(kind));
   const std::string op_type = kind.is_cell ? kind.type.substr(0, kind.type.size() - 4) : kind.type;
 
   std::vector<OnnxAttribute> attributes = {{"hidden_size", a.Int("hidden_size")}};
