@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "spdlog/spdlog.h"
 #include "src/base/logging.h"
 #include "src/space/space.h"
 #include "src/storage/state_dir.h"
@@ -228,8 +227,8 @@ void EngineState::Launch(std::vector<WaitingTrial> trials) {
             // The owner knows what becomes of their models.
             const absl::Status status = FromCafError(error);
             if (!absl::IsCancelled(status)) {
-              spdlog::error("{}trials could not be recorded and are not run: {}",
-                            LogTag(options_.trial_template.experiment()), std::string(status.message()));
+              LogError("{}trials could not be recorded and are not run: {}",
+                       LogTag(options_.trial_template.experiment()), std::string(status.message()));
             }
             for (const v1::TrialSpec& trial : planned.trials()) running_.erase(trial.trial());
             Want();

@@ -12,7 +12,6 @@
 #include "actors/delay.h"
 #include "actors/experiment_end.h"
 #include "actors/journal_facts.h"
-#include "spdlog/spdlog.h"
 #include "src/base/clock.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
@@ -287,7 +286,7 @@ void ExperimentState::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number
   TellStopper(closed.tell);
   if (options_.stopper && outcome.outcome() == v1::ModelEnded::SUCCEEDED && closed.tell.steps() == 0 &&
       !std::exchange(warned_of_no_steps_, true)) {
-    spdlog::warn(
+    LogWarning(
         "{}model {} ended without an intermediate report of `default`: early stopping decides on these, and stops "
         "no model that makes none",
         LogTag(options_.id), outcome.model());
@@ -312,7 +311,7 @@ void ExperimentState::Stop(v1::ExperimentState::State final_state, std::string r
   final_state_ = final_state;
   final_reason_ = std::move(reason);
   state_counted_.Move({options_.telemetry, &options_.telemetry->experiments[v1::ExperimentState::STOPPING]});
-  spdlog::info("{}stopping: {}", LogTag(options_.id), final_reason_);
+  LogInfo("{}stopping: {}", LogTag(options_.id), final_reason_);
   v1::CancelExperiment cancel;
   cancel.set_experiment(options_.id);
   self_->send(engine_, std::move(cancel));
@@ -412,13 +411,13 @@ void ExperimentState::OnWatchdog() {
   }
   if (asking_ && now - noticed_at_ >= kThinkingNotice) {
     noticed_at_ = now;
-    spdlog::info("{}the strategy has been computing its next models for {} minutes", LogTag(options_.id),
-                 std::chrono::duration_cast<std::chrono::minutes>(now - asked_at_).count());
+    LogInfo("{}the strategy has been computing its next models for {} minutes", LogTag(options_.id),
+            std::chrono::duration_cast<std::chrono::minutes>(now - asked_at_).count());
   }
   if (!stopper_told_.empty() && now - std::max(stopper_told_.front(), stopper_noticed_at_) >= kThinkingNotice) {
     stopper_noticed_at_ = now;
-    spdlog::info("{}the stopper has been computing a verdict for {} minutes", LogTag(options_.id),
-                 std::chrono::duration_cast<std::chrono::minutes>(now - stopper_told_.front()).count());
+    LogInfo("{}the stopper has been computing a verdict for {} minutes", LogTag(options_.id),
+            std::chrono::duration_cast<std::chrono::minutes>(now - stopper_told_.front()).count());
   }
   if (asking_ || !stopper_told_.empty() || !journal_writes_.empty()) StartWatchdog();
 }

@@ -16,7 +16,6 @@
 #include "actors/stopper.h"
 #include "actors/strategy.h"
 #include "caf/event_based_actor.hpp"
-#include "spdlog/spdlog.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/storage/journal.h"
@@ -40,7 +39,7 @@ JournalSink MakeSink(const std::shared_ptr<HeldExperiment>& held, TelemetryPtr t
   sink.abandon = [held](const absl::Status& status) {
     const absl::Status kept = held->writer->Abandon(std::string(status.message()));
     if (kept.ok()) return;
-    spdlog::error("{}nor can the reason be kept: {}", LogTag(held->id), std::string(kept.message()));
+    LogError("{}nor can the reason be kept: {}", LogTag(held->id), std::string(kept.message()));
   };
   return sink;
 }
@@ -189,7 +188,7 @@ caf::result<v1::Submitted> HeadState::Resume(const v1::ResumeExperiment& resume,
   const std::string id = resume.experiment();
   // Perhaps nobody waits for the answer.
   const auto log = [id, served = options_.served](const absl::Status& status) {
-    if (!status.ok() && served) spdlog::warn("{}does not go on: {}", LogTag(id), std::string(status.message()));
+    if (!status.ok() && served) LogWarning("{}does not go on: {}", LogTag(id), std::string(status.message()));
   };
   absl::StatusOr<std::shared_ptr<HeldExperiment>> held =
       HoldExperiment(options_.state_dir, id, JournalOptions{resume.durable()});
@@ -260,8 +259,8 @@ void HeadState::OnBeginningPrepared(int number, absl::StatusOr<Preparation> prep
   if (absl::IsAborted(preparation.status())) {
     preparation = PrepareWithNodes(found->second);
     if (!preparation.ok()) {
-      spdlog::info("{}what nodes have of it runs again: {}", LogTag(found->second.held->id),
-                   std::string(preparation.status().message()));
+      LogInfo("{}what nodes have of it runs again: {}", LogTag(found->second.held->id),
+              std::string(preparation.status().message()));
       GiveUpTrialsOfNodes(found->second.held->id);
       return Discover(number);
     }
@@ -270,8 +269,8 @@ void HeadState::OnBeginningPrepared(int number, absl::StatusOr<Preparation> prep
   // of it at once.
   if (options_.served && absl::IsUnavailable(preparation.status()) && found->second.lost < kMaxLostDiscoveries) {
     const std::chrono::milliseconds pause = options_.discovery_pause * (1 << found->second.lost++);
-    spdlog::warn("{}its space could not be discovered: {}; trying again in {}", LogTag(found->second.held->id),
-                 std::string(preparation.status().message()), absl::FormatDuration(absl::FromChrono(pause)));
+    LogWarning("{}its space could not be discovered: {}; trying again in {}", LogTag(found->second.held->id),
+               std::string(preparation.status().message()), absl::FormatDuration(absl::FromChrono(pause)));
     self_->delayed_send(self_, pause, deadline_atom_v, static_cast<int32_t>(number));
     return;
   }
@@ -286,8 +285,8 @@ void HeadState::OnBeginningPrepared(int number, absl::StatusOr<Preparation> prep
                                                preparation->devices, options_.nodes));
     const absl::Status kept = options_.served ? KeepGraphs(*setup.held, preparation->discovered) : absl::OkStatus();
     if (!kept.ok()) {
-      spdlog::warn("{}{}; when this head ends, what runs on nodes runs again", LogTag(setup.held->id),
-                   std::string(kept.message()));
+      LogWarning("{}{}; when this head ends, what runs on nodes runs again", LogTag(setup.held->id),
+                 std::string(kept.message()));
     }
     Launch(std::move(setup), preparation->devices, beginning.watcher);
     return absl::OkStatus();
@@ -316,12 +315,12 @@ void HeadState::EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, co
   event.set_experiment(held.id);
   event.mutable_state()->set_state(absl::IsCancelled(why) ? v1::ExperimentState::STOPPED : v1::ExperimentState::FAILED);
   event.mutable_state()->set_reason(std::string(why.message()));
-  spdlog::info("{}did not begin: {}", LogTag(held.id), event.state().reason());
+  LogInfo("{}did not begin: {}", LogTag(held.id), event.state().reason());
   options_.telemetry->experiments_ended[event.state().state()].Add();
   // One that was to go on may have an end already.
   if (!RecordEnd(held, event.state()).ok()) {
     const absl::Status kept = held.writer->Abandon(event.state().reason());
-    if (!kept.ok()) spdlog::error("{}the reason cannot be kept: {}", LogTag(held.id), std::string(kept.message()));
+    if (!kept.ok()) LogError("{}the reason cannot be kept: {}", LogTag(held.id), std::string(kept.message()));
   }
   self_->send(watcher, std::move(event));
 }
@@ -337,7 +336,7 @@ void HeadState::TellRelease(HeldExperiment& held, const WatcherActor& watcher) {
 
 void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& devices, const WatcherActor& watcher) {
   const std::string id = setup.held->id;
-  if (const std::string note = setup.planner->note(); !note.empty()) spdlog::warn("{}{}", LogTag(id), note);
+  if (const std::string note = setup.planner->note(); !note.empty()) LogWarning("{}{}", LogTag(id), note);
 
   EngineOptions engine;
   engine.trial_template = std::move(setup.trial_template);
@@ -347,8 +346,8 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   engine.trials = setup.ledger.trials();
   engine.on_nodes = std::move(setup.start.on_nodes);
   if (const int priority = setup.config.priority(); priority > options_.max_priority) {
-    spdlog::warn("{}its priority {} is lowered to {}, the highest of this head (--max-priority)", LogTag(id), priority,
-                 options_.max_priority);
+    LogWarning("{}its priority {} is lowered to {}, the highest of this head (--max-priority)", LogTag(id), priority,
+               options_.max_priority);
     engine.trial_template.set_priority(options_.max_priority);
   }
   // Until the service says what its share is: that of all experiments that are there.
@@ -403,7 +402,7 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   const ExperimentActor actor = self_->spawn(Experiment, std::move(experiment));
   self_->monitor(actor);
   experiments_[actor.address()] = {id, watcher, actor};
-  spdlog::info("{}started", LogTag(id));
+  LogInfo("{}started", LogTag(id));
 }
 
 void HeadState::OnExperimentDown(const caf::down_msg& down) {
@@ -416,7 +415,7 @@ void HeadState::OnExperimentDown(const caf::down_msg& down) {
     event.mutable_state()->set_state(v1::ExperimentState::FAILED);
     event.mutable_state()->set_reason(
         absl::StrCat("an internal error ended it: ", std::string(FromCafError(down.reason).message())));
-    spdlog::error("{}{}", LogTag(found->second.id), event.state().reason());
+    LogError("{}{}", LogTag(found->second.id), event.state().reason());
     options_.telemetry->experiments_ended[v1::ExperimentState::FAILED].Add();
     self_->send(found->second.watcher, std::move(event));
   }

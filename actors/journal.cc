@@ -5,7 +5,6 @@
 
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
-#include "spdlog/spdlog.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 
@@ -25,18 +24,18 @@ bool JournalState::Commit(const JournalSink& sink) {
     if (absl::IsResourceExhausted(written.status())) {
       paused_counted.Move({sink.telemetry, &sink.telemetry->journals_paused});
       if (!std::exchange(paused, true)) {
-        spdlog::warn("{}it pauses until its journal can be written: {}", LogTag(sink.experiment),
-                     std::string(written.status().message()));
+        LogWarning("{}it pauses until its journal can be written: {}", LogTag(sink.experiment),
+                   std::string(written.status().message()));
       }
       return false;
     }
     paused_counted.Move(nullptr);
     if (std::exchange(paused, false))
-      spdlog::info("{}there is room for its journal again: it goes on", LogTag(sink.experiment));
+      LogInfo("{}there is room for its journal again: it goes on", LogTag(sink.experiment));
     if (absl::IsUnavailable(written.status()) && retries < kMaxRetries) {
       if (retries++ == 0) {
-        spdlog::warn("{}its journal cannot be written now, trying again: {}", LogTag(sink.experiment),
-                     std::string(written.status().message()));
+        LogWarning("{}its journal cannot be written now, trying again: {}", LogTag(sink.experiment),
+                   std::string(written.status().message()));
       }
       return false;
     }
@@ -45,7 +44,7 @@ bool JournalState::Commit(const JournalSink& sink) {
       number = *written;
     } else {
       status = Annotate(written.status(), "the journal cannot be written");
-      spdlog::error("{}{}", LogTag(sink.experiment), std::string(status.message()));
+      LogError("{}{}", LogTag(sink.experiment), std::string(status.message()));
       sink.abandon(status);
     }
   }

@@ -8,7 +8,6 @@
 #include "actors/delay.h"
 #include "actors/held_trial.h"
 #include "actors/unbegun_assignment.h"
-#include "spdlog/spdlog.h"
 #include "src/base/clock.h"
 #include "src/base/logging.h"
 #include "src/base/read_file.h"
@@ -94,7 +93,7 @@ void NodeState::Pause(int number, const std::string& because) {
   device.down_because = because;
   // Another try at once would end in the same way.
   const std::chrono::seconds delay = std::max(RestartDelay(++device.downs), std::chrono::seconds(1));
-  spdlog::warn("{}: {}; trying again in {} s", DeviceName(options_.hello.devices(number)), because, delay.count());
+  LogWarning("{}: {}; trying again in {} s", DeviceName(options_.hello.devices(number)), because, delay.count());
   self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(number));
 }
 
@@ -172,7 +171,7 @@ void NodeState::OnHello(const v1::HeadHello& hello) {
   marker_ = hello.marker();
   const bool saw_them = std::exchange(sees_head_files_, SeesFiles(hello));
   if (saw_them && !sees_head_files_) {
-    spdlog::warn(
+    LogWarning(
         "this machine does not see the head's {}: what trials read and write is copied (a --state-dir of the head in a "
         "folder that both machines share under the same path saves that)",
         hello.marker_file());
@@ -361,9 +360,9 @@ void NodeState::OnClosed(const HeadLinkPtr& link, const absl::Status& status) {
   }
   if (was_welcome) deadline_.Set(self_, options_.give_up_after);
   if (std::exchange(said_away_, true)) return;
-  spdlog::warn("{}{}; trying again for {}{}", NodeTag(options_.hello.name()), std::string(status.message()),
-               absl::FormatDuration(absl::FromChrono(options_.give_up_after)),
-               was_welcome ? ", and what runs goes on" : "");
+  LogWarning("{}{}; trying again for {}{}", NodeTag(options_.hello.name()), std::string(status.message()),
+             absl::FormatDuration(absl::FromChrono(options_.give_up_after)),
+             was_welcome ? ", and what runs goes on" : "");
 }
 
 void NodeState::OnDown(const caf::down_msg& down) {
@@ -380,8 +379,8 @@ void NodeState::OnDown(const caf::down_msg& down) {
 
   device.down_because = std::string(Annotate(FromCafError(down.reason), "the worker went down").message());
   const std::chrono::seconds delay = RestartDelay(++device.downs);
-  spdlog::warn("{}{}: {}; trying again in {} s", NodeTag(options_.hello.name()),
-               DeviceName(options_.hello.devices(number)), device.down_because, delay.count());
+  LogWarning("{}{}: {}; trying again in {} s", NodeTag(options_.hello.name()),
+             DeviceName(options_.hello.devices(number)), device.down_because, delay.count());
   if (auto* const running = Running(number)) {
     v1::AssignmentNews news;
     // What is still being prepared was not begun: it is no fault of its models.

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "actors/node_hello.h"
-#include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
@@ -47,7 +46,7 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
         }
         const std::shared_ptr<RemoteNode> node = Find(link);
         if (node == nullptr) return;
-        spdlog::info("{}its connection is lost", NodeTag(node->name()));
+        LogInfo("{}its connection is lost", NodeTag(node->name()));
         links_.erase(link.get());
         node->OnLinkLost();
       },
@@ -130,10 +129,10 @@ void NodesState::Refuse(const NodeLinkPtr& link, const absl::Status& status) {
   const std::string why(status.message());
   const std::shared_ptr<RemoteNode> node = Find(link);
   if (node == nullptr) {
-    spdlog::warn("a node was refused: {}", OneLine(why));
+    LogWarning("a node was refused: {}", OneLine(why));
     return link->Close(status);
   }
-  spdlog::error("{}it is sent away: {}", NodeTag(node->name()), OneLine(why));
+  LogError("{}it is sent away: {}", NodeTag(node->name()), OneLine(why));
   Remove(node, v1::ModelEnded::NODE_LOST, absl::StrCat("node ", node->name(), " broke the protocol: ", why), status);
 }
 
@@ -173,7 +172,7 @@ absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message
       return absl::OkStatus();
     case v1::NodeMessage::kLeaving: {
       const std::string because = BoundedMessage(message.leaving().because());
-      spdlog::info("{}it leaves: {}", NodeTag(node->name()), OneLine(because));
+      LogInfo("{}it leaves: {}", NodeTag(node->name()), OneLine(because));
       Remove(node, v1::ModelEnded::NODE_LEFT, absl::StrCat("node ", node->name(), " left: ", because),
              absl::OkStatus());
       return absl::OkStatus();
@@ -194,7 +193,7 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
       return absl::OkStatus();
     }
     status = Join(node, link, hello);
-    if (status.ok()) spdlog::info("{}has joined again", NodeTag(hello.name()));
+    if (status.ok()) LogInfo("{}has joined again", NodeTag(hello.name()));
     return status;
   }
   status = TakeName(hello);
@@ -205,11 +204,11 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
   const auto node = std::make_shared<RemoteNode>(self_, options_, ++last_number_, hello, &unrecorded_);
   nodes_[hello.instance()] = node;
   numbers_[node->number()] = node;
-  spdlog::info("{}has joined with {} devices, Lanista {}, program {}", NodeTag(hello.name()), node->Status().devices(),
-               hello.version(), hello.program());
+  LogInfo("{}has joined with {} devices, Lanista {}, program {}", NodeTag(hello.name()), node->Status().devices(),
+          hello.version(), hello.program());
   BeginLooking();
   if (const auto earlier = absent_.extract(hello.instance()); !earlier.empty() && earlier.mapped().draining()) {
-    spdlog::info("{}it was asked to leave before this head began", NodeTag(hello.name()));
+    LogInfo("{}it was asked to leave before this head began", NodeTag(hello.name()));
     node->Drain();
   }
   v1::NodeReturned returned;
@@ -282,7 +281,7 @@ absl::Status NodesState::TakeName(const v1::NodeHello& hello) {
   if (silent > options_.lease) {
     const std::string why = absl::StrCat("node ", hello.name(), ": nothing was heard of it for ", Text(silent),
                                          ", and another one has its name now");
-    spdlog::warn("{}{}", NodeTag(hello.name()), why);
+    LogWarning("{}{}", NodeTag(hello.name()), why);
     Remove(holder, v1::ModelEnded::NODE_LOST, why, absl::AbortedError("another node has the name now"));
     return absl::OkStatus();
   }
@@ -314,7 +313,7 @@ void NodesState::Look() {
     const std::chrono::milliseconds silent = node->SilentFor();
     if (silent > options_.lost_after) {
       const std::string why = absl::StrCat("node ", node->name(), ": nothing was heard of it for ", Text(silent));
-      spdlog::warn("{}{}: it is lost", NodeTag(node->name()), why);
+      LogWarning("{}{}: it is lost", NodeTag(node->name()), why);
       Remove(node, v1::ModelEnded::NODE_LOST, why,
              absl::UnavailableError("nothing was heard of the node for too long; join again"));
     } else if (silent > options_.lease) {

@@ -13,7 +13,6 @@
 #include "actors/model_events.h"
 #include "actors/node_hello.h"
 #include "google/protobuf/util/time_util.h"
-#include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
@@ -77,7 +76,7 @@ void RemoteNode::Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wante
     failure.set_message(absl::StrCat("node ", name_, " says of the trial what cannot be"));
     return ReportEnd(trial, v1::ModelEnded::LOST, failure, v1::ModelEnded::HEAD_ENDED);
   }
-  spdlog::info("{}it has returned, and the trial goes on", LogTag(trial.spec.experiment(), trial.spec.trial(), name_));
+  LogInfo("{}it has returned, and the trial goes on", LogTag(trial.spec.experiment(), trial.spec.trial(), name_));
   Assignment& kept =
       assignments_.Add({held.assignment(), held.device(), held.received(), held.received(), std::move(trial)});
   if (!held.ended()) DeviceOf(kept).assignment = &kept;
@@ -149,10 +148,10 @@ void RemoteNode::OnBeat(const v1::BeatRequest& beat) {
   const bool is_off = clock_.Get() != absl::ZeroDuration();
   if (!clock_.is_certain() || is_off == std::exchange(said_clock_, is_off)) return;
   if (is_off) {
-    spdlog::warn("node {}: its clock is off by {}; the times of its events are corrected", name_,
-                 absl::FormatDuration(clock_.Get()));
+    LogWarning("node {}: its clock is off by {}; the times of its events are corrected", name_,
+               absl::FormatDuration(clock_.Get()));
   } else {
-    spdlog::info("node {}: its clock is right", name_);
+    LogInfo("node {}: its clock is right", name_);
   }
 }
 
@@ -168,7 +167,7 @@ void RemoteNode::Forgive(std::chrono::milliseconds time) {
 void RemoteNode::SetSilent(bool silent) {
   if (silent == silent_) return;
   silent_ = silent;
-  spdlog::warn("{}it {}", NodeTag(name_), silent ? "is silent: it gets no new work" : "is heard again");
+  LogWarning("{}it {}", NodeTag(name_), silent ? "is silent: it gets no new work" : "is heard again");
   UpdateHold();
   if (!silent) return;
   for (Device& device : devices_) Abandon(device);
@@ -229,7 +228,7 @@ absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
   if (!news.down_because().empty()) {
     device.idle = device.warm = false;
     const std::string why = BoundedMessage(news.down_because());
-    spdlog::warn("{}{}: {}", NodeTag(name_), DeviceName(device.device), OneLine(why));
+    LogWarning("{}{}: {}", NodeTag(name_), DeviceName(device.device), OneLine(why));
     // What began there was lost before: what the device still has, crossed with this on its way.
     RemoveWorker(device, v1::ModelEnded::NODE_LEFT, absl::StrCat("node ", name_, ": ", why));
     CheckDrained();
@@ -345,7 +344,7 @@ void RemoteNode::Assign(Device& device, Assignment assignment) {
   // forgotten.
   if (device.assignment != nullptr) {
     const std::string why = absl::StrCat("node ", name_, ": ", DeviceName(device.device), " was given work twice");
-    spdlog::error("{}", why);
+    LogError("{}", why);
     if (auto* const discovery = std::get_if<Discovery>(&assignment.work)) {
       discovery->promise.deliver(LossOfWork(v1::ModelEnded::NODE_LEFT, why));
     }

@@ -8,7 +8,6 @@
 #include "actors/assignment_messages.h"
 #include "actors/node_hello.h"
 #include "actors/remote_node.h"
-#include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
@@ -20,8 +19,8 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
   Assignment* const found = assignments_.Find(news.assignment());
   if (found == nullptr) {
     // It is over here: it was canceled, or lost with its device, while the news were on their way.
-    spdlog::debug("{}news of assignment {}, which it does not have, are dropped", NodeTag(name_),
-                  OneLine(BoundedMessage(news.assignment())));
+    LogDebug("{}news of assignment {}, which it does not have, are dropped", NodeTag(name_),
+             OneLine(BoundedMessage(news.assignment())));
     Send(ReceivedMessage(news.assignment(), news.number()));
     // However it came to be over here, nobody wants it to go on there.
     if (news.has_event()) Send(CancelMessage(news.assignment()));

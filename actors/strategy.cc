@@ -5,7 +5,6 @@
 
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
-#include "spdlog/spdlog.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 
@@ -33,7 +32,7 @@ StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<St
         if (!broken.ok()) return;
         broken = strategy->Tell(tell);
         if (broken.ok()) return;
-        spdlog::error("{}told of model {}, {}", LogTag(experiment), tell.model(), std::string(broken.message()));
+        LogError("{}told of model {}, {}", LogTag(experiment), tell.model(), std::string(broken.message()));
       },
   };
 }

@@ -10,7 +10,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
@@ -113,7 +112,7 @@ v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, const v1
   Slot& slot = pool_.Add(std::move(*joined.mutable_device()), /*local=*/false,
                          {offer.data().begin(), offer.data().end()}, LabelsOf(offer.labels()));
   if (!slot.device.prepares()) expected_.Joined(slot.device, slot.labels);
-  spdlog::info("{}{} joins", NodeTag(slot.device.node()), DeviceName(slot.device));
+  LogInfo("{}{} joins", NodeTag(slot.device.node()), DeviceName(slot.device));
   if (joined.has_ends()) {
     const auto left = absl::ToChronoSeconds(ToTime(joined.ends()) - absl::Now());
     // In whole seconds, so that the devices of a node are of one kind.
@@ -262,10 +261,9 @@ void TrainingServiceState::LogEnd(const v1::ModelEvent& event, const v1::Device&
   const v1::ModelEnded& ended = event.ended();
   if (ended.outcome() != v1::ModelEnded::FAILED && ended.outcome() != v1::ModelEnded::LOST) return;
   // The message may be a user's exception.
-  spdlog::info("{}attempt {} of model {} on {} ended {} ({}): {}",
-               LogTag(event.experiment(), event.trial(), device.node()), event.attempt(), event.model(),
-               DeviceName(device), v1::ModelEnded::Outcome_Name(ended.outcome()),
-               v1::Failure::Reason_Name(ended.failure().reason()), OneLine(BoundedMessage(ended.failure().message())));
+  LogInfo("{}attempt {} of model {} on {} ended {} ({}): {}", LogTag(event.experiment(), event.trial(), device.node()),
+          event.attempt(), event.model(), DeviceName(device), v1::ModelEnded::Outcome_Name(ended.outcome()),
+          v1::Failure::Reason_Name(ended.failure().reason()), OneLine(BoundedMessage(ended.failure().message())));
 }
 
 void TrainingServiceState::Assign() {
@@ -403,10 +401,10 @@ void TrainingServiceState::LogLacking(const std::string& experiment) {
   const auto logged = logged_.find(experiment);
   if (lacking == (logged == logged_.end() ? "" : logged->second)) return;
   if (lacking.empty()) {
-    spdlog::info("{}waits no longer", LogTag(experiment));
+    LogInfo("{}waits no longer", LogTag(experiment));
     logged_.erase(logged);
   } else {
-    spdlog::warn("{}waits for {}", LogTag(experiment), lacking);
+    LogWarning("{}waits for {}", LogTag(experiment), lacking);
     logged_[experiment] = lacking;
   }
 }

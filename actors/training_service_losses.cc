@@ -10,7 +10,6 @@
 #include "actors/delay.h"
 #include "actors/model_events.h"
 #include "actors/training_service.h"
-#include "spdlog/spdlog.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/storage/journal.h"
@@ -24,8 +23,8 @@ constexpr int kMaxReturned = 10;
 }  // namespace
 
 void TrainingServiceState::Remove(Slot& slot) {
-  spdlog::info("{}{} leaves: {}", NodeTag(slot.device.node()), DeviceName(slot.device),
-               std::string(last_failure_.message()));
+  LogInfo("{}{} leaves: {}", NodeTag(slot.device.node()), DeviceName(slot.device),
+          std::string(last_failure_.message()));
   pool_.Remove(slot);
 }
 
@@ -62,11 +61,11 @@ void TrainingServiceState::OnWorkerDown(int number) {
     const std::string tag = LogTag(trial->spec.experiment(), trial->spec.trial(), slot.device.node());
     // What became of a trial that began on a node was said before the worker went down: this one did not begin.
     if (slot.local) {
-      spdlog::info("{}the trial on {} was lost with its worker", tag, DeviceName(slot.device));
+      LogInfo("{}the trial on {} was lost with its worker", tag, DeviceName(slot.device));
       options_.telemetry->trials_lost.Add();
       LoseTrial(*trial, v1::ModelEnded::WORKER_DOWN);
     } else {
-      spdlog::info("{}the trial had not begun on {}, which is gone: it is queued again", tag, DeviceName(slot.device));
+      LogInfo("{}the trial had not begun on {}, which is gone: it is queued again", tag, DeviceName(slot.device));
       options_.telemetry->trials_returned.Add();
       ReturnTrial(*std::move(trial));
     }
@@ -104,11 +103,10 @@ void TrainingServiceState::NoteRefusal(const std::string& experiment) {
 void TrainingServiceState::Restart(Slot& slot) {
   const bool given_up = !options_.open && slot.downs >= DevicePool::kMaxFirstWorkers && !slot.works;
   const std::chrono::seconds delay = RestartDelay(slot.downs);
-  spdlog::warn("{}{}: {}; {}", NodeTag(slot.device.node()), DeviceName(slot.device),
-               std::string(last_failure_.message()),
-               given_up             ? "it is given up"
-               : delay.count() == 0 ? "trying again"
-                                    : absl::StrCat("trying again in ", delay.count(), " s"));
+  LogWarning("{}{}: {}; {}", NodeTag(slot.device.node()), DeviceName(slot.device), std::string(last_failure_.message()),
+             given_up             ? "it is given up"
+             : delay.count() == 0 ? "trying again"
+                                  : absl::StrCat("trying again in ", delay.count(), " s"));
   if (given_up) return pool_.GiveUp(slot);
   if (delay.count() == 0) return Spawn(slot);
   self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(slot.number));
@@ -144,7 +142,7 @@ void TrainingServiceState::LoseReturning(const ReturningTrials::Lost& lost, cons
   for (const ReturningTrials::Trial& trial : lost) {
     const v1::TrialSpec& spec = trial.queued.spec;
     const std::string& node = trial.device.node();
-    spdlog::info("{}node {} {}", LogTag(spec.experiment(), spec.trial(), node), node, why);
+    LogInfo("{}node {} {}", LogTag(spec.experiment(), spec.trial(), node), node, why);
     ForgetReturning(trial);
     v1::Failure failure;
     failure.set_reason(v1::Failure::WORKER_LOST);

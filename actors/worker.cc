@@ -14,7 +14,6 @@
 #include "absl/time/time.h"
 #include "actors/delay.h"
 #include "actors/model_events.h"
-#include "spdlog/spdlog.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
@@ -320,8 +319,8 @@ std::string WorkerState::TagOf(const Trial& trial) const {
 void WorkerState::OnTrialEnded(const Trial& trial, const v1::TrialEnded& ended) {
   if (ended.experiment() != trial.spec.experiment() || ended.trial() != trial.spec.trial()) return;
   if (ended.recycle()) {
-    spdlog::info("{}{}: its trial process is replaced: {}", TagOf(trial), DeviceName(config_.device),
-                 ended.recycle_because());
+    LogInfo("{}{}: its trial process is replaced: {}", TagOf(trial), DeviceName(config_.device),
+            ended.recycle_because());
   }
   // The trial process runs the user's code: its promise that all models ended may be broken.
   const bool complete = trial.open_models.empty();
@@ -358,7 +357,7 @@ void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
 }
 
 void WorkerState::FailTrial(const Trial& trial, const std::string& why) {
-  spdlog::warn("{}{}: its trial process {}: it is replaced", TagOf(trial), DeviceName(config_.device), why);
+  LogWarning("{}{}: its trial process {}: it is replaced", TagOf(trial), DeviceName(config_.device), why);
   v1::Failure failure;
   failure.set_reason(v1::Failure::EXCEPTION);
   failure.set_message(absl::StrCat("the trial process broke its protocol: it ", why));
@@ -379,7 +378,7 @@ void WorkerState::OnExit(const v1::ProcessExited& exited) {
   } else if (auto* const discovery = std::get_if<Discovery>(&work_)) {
     OnExitInDiscovery(*discovery, exited);
   } else {
-    spdlog::warn("{}{}: its idle trial process ended", NodeTag(config_.device.node()), DeviceName(config_.device));
+    LogWarning("{}{}: its idle trial process ended", NodeTag(config_.device.node()), DeviceName(config_.device));
     StopProcess();
   }
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/ops/registry.h"
 
 namespace lanista {
@@ -15,7 +15,7 @@ std::optional<GraphMaker> GraphMaker::Create(const PlannerContext& context) {
   *config.mutable_frozen() = context.space.frozen();
   auto space = graph::GraphSpace::Create(context.graph_space->base(), config, ops::FindOp, /*read_module=*/nullptr);
   if (!space.ok()) {
-    spdlog::info("the models' graphs are known to their trials only: {}", std::string(space.status().message()));
+    LogInfo("the models' graphs are known to their trials only: {}", std::string(space.status().message()));
     return std::nullopt;
   }
   return GraphMaker(*std::move(space));

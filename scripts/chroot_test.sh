@@ -39,21 +39,14 @@ if [ -n "$packages" ]; then
   for deb; do [ -f "$deb" ] || fail "there is no package $deb"; done
 fi
 
-# make_system FOLDER: a bare Debian, if there is none. The host's own mirror and proxy serve it, too. The folder has its name
-# once it is complete, and what debootstrap mounts in it ends with debootstrap.
+# make_system FOLDER: a bare Debian, if there is none.
 make_system() {
   if [ -e "$1" ]; then
     [ "$(cat "$1/.suite" 2>/dev/null)" = "$suite" ] ||
       fail "$1 is no $suite that this script made: remove it, or name another folder in LANISTA_CHROOT"
   else
-    # shellcheck disable=SC2016  # apt's own variables
-    mirror=$(apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' | sed -n 's/ Debian$//p' | head -n 1)
-    echo "Making a bare Debian ($suite${mirror:+, from $mirror}) in $1"
-    rm -rf "$1.unfinished"
-    unshare --mount debootstrap --variant=minbase "$suite" "$1.unfinished" ${mirror:+"$mirror"}
-    apt-config dump | grep -i '^Acquire::.*proxy' >"$1.unfinished/etc/apt/apt.conf.d/90host-proxy" || true
-    echo "$suite" >"$1.unfinished/.suite"
-    mv "$1.unfinished" "$1"
+    "$repository/scripts/bare_debian.sh" "$suite" "$1"
+    echo "$suite" >"$1/.suite"
   fi
   # How names are resolved, localhost among them: debootstrap leaves no hosts file.
   for file in resolv.conf hosts; do cp --remove-destination "/etc/$file" "$1/etc/$file"; done

@@ -3,7 +3,7 @@
 #
 #   scripts/slow_test.sh [STEP...]
 #
-# Steps (default: all but ubsan):
+# Steps (default: all but images and ubsan):
 #   optimised   all tests in an optimised build: what is promised bit for bit holds there, too
 #   benches     each benchmark with --quick: it runs to its end and prints its figures
 #   asan        AddressSanitizer over all tests that do not use LibTorch
@@ -17,6 +17,8 @@
 #   install     Lanista is installed into a folder, and a project outside of the tree is built from that alone by CMake,
 #               searches, and passes its tests (tests/install; Debian's packages fish and zsh, which it installs).
 #               scripts/chroot_test.sh --packages does so from the Debian packages on a bare Debian
+#   images      the images of deploy/docker/Dockerfile are built, and a head, a node and clients run in them (tests/deploy; as
+#               root; Debian's packages buildah and debootstrap, which it installs); runs only when you name it
 #   docs        the pages of the C++ API are written without a warning (Debian's package doxygen, which it installs)
 #   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
 #   slurm       searches through real Slurm daemons that run on this machine (Debian's packages, which it installs)
@@ -68,6 +70,10 @@ for step; do
     install)
       ./scripts/install_deps.sh --tests --shells
       ./tests/install/install_test.sh
+      ;;
+    images)
+      ./scripts/install_deps.sh --tests --images
+      ./tests/deploy/image_test.sh
       ;;
     docs)
       ./scripts/install_deps.sh --tests --docs

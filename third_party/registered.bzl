@@ -1,5 +1,7 @@
 """Libraries whose files register things before main: the linker must not drop them."""
 
+load(":cc.bzl", "cc_library")
+
 def registered_cc_library(name, **kwargs):
     """A cc_library with alwayslink: for files whose last line is LANISTA_REGISTER..."""
-    native.cc_library(name = name, alwayslink = True, **kwargs)
+    cc_library(name = name, alwayslink = True, **kwargs)

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
-#include "spdlog/spdlog.h"
 #include "src/api/head_calls.h"
 #include "src/api/program.h"
 #include "src/api/results.h"
@@ -214,7 +213,7 @@ class Experiment::Impl {
     LANISTA_ASSIGN_OR_RETURN(const TrialProgram program, api::ThisProgram());
     LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(settings.out, UserDirectory()));
     return ExportWithTrialProgram(journal, {settings.top, settings.format, out, settings.untrained}, program,
-                                  [](const std::string& warning) { spdlog::warn("export: {}", warning); });
+                                  [](const std::string& warning) { LogWarning("export: {}", warning); });
   }
 
  private:
@@ -374,7 +373,7 @@ class Experiment::Impl {
       callback_(event);
       return absl::OkStatus();
     });
-    if (!status.ok()) spdlog::error("{}{}", LogTag(event.experiment()), std::string(status.message()));
+    if (!status.ok()) LogError("{}{}", LogTag(event.experiment()), std::string(status.message()));
   }
 
   // The head of this process has the experiment. REQUIRES: mutex_ is held.

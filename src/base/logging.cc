@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -52,7 +53,35 @@ const std::shared_ptr<ConsoleSink>& Console() {
   return *kConsole;
 }
 
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      break;
+  }
+  return spdlog::level::err;
+}
+
 }  // namespace
+
+void Log(LogLevel level, fmt::string_view format, fmt::format_args args) {
+  // Held: a test may replace it at this moment.
+  const std::shared_ptr<spdlog::logger> logger = spdlog::default_logger();
+  if (!logger->should_log(SpdlogLevel(level))) return;
+  std::string message;
+  try {
+    message = fmt::vformat(format, args);
+  } catch (const std::exception& error) {
+    message = absl::StrCat("a message cannot be formatted (", error.what(),
+                           "): ", absl::string_view(format.data(), format.size()));
+  }
+  logger->log(SpdlogLevel(level), message);
+}
 
 absl::Status SetUpLogging(const LoggingOptions& options) {
   const auto level = spdlog::level::from_str(options.console_level);

@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/text_format.h"
-#include "spdlog/spdlog.h"
 #include "src/base/file_lock.h"
+#include "src/base/logging.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
 #include "src/base/status.h"
@@ -131,12 +131,12 @@ class SlurmSource final : public NodeSource {
     const absl::StatusOr<std::string> id = SubmitAs(name);
     if (!id.ok()) {
       const std::string why(id.status().message());
-      spdlog::warn("Slurm job {} was not submitted: {}", name, why);
+      LogWarning("Slurm job {} was not submitted: {}", name, why);
       jobs_.NotSubmitted(absl::Now(), number, why);
       TrySaveLedger();
       return false;
     }
-    spdlog::info("Slurm job {} was submitted: {}", name, *id);
+    LogInfo("Slurm job {} was submitted: {}", name, *id);
     jobs_.Submitted(number, *id);
     TrySaveLedger();
     return true;
@@ -159,24 +159,24 @@ class SlurmSource final : public NodeSource {
       jobs_.Looked(asked, absl::Now(), *queue);
       TrySaveLedger();
     } else {
-      spdlog::warn("{}", std::string(queue.status().message()));
+      LogWarning("{}", std::string(queue.status().message()));
       jobs_.NotLooked(absl::Now(), std::string(queue.status().message()));
     }
   }
 
   void Cancel(const std::vector<std::string>& ids) {
-    spdlog::info("Slurm jobs {} are not needed any more: those that wait are canceled", absl::StrJoin(ids, " "));
+    LogInfo("Slurm jobs {} are not needed any more: those that wait are canceled", absl::StrJoin(ids, " "));
     const Command command = ScancelCommand(ids, /*only_pending=*/true);
     const absl::Status status = Succeeded(command, RunInStep(command));
-    if (!status.ok()) spdlog::warn("{}", std::string(status.message()));
+    if (!status.ok()) LogWarning("{}", std::string(status.message()));
   }
 
   void EndJobs(Command command, const std::string& which) {
     command.limit = kEndLimit;
     const absl::Status status = Succeeded(command, context_.run_command(command));
-    if (status.ok()) return spdlog::info("Slurm jobs {} are canceled", which);
-    spdlog::error("Slurm jobs {} may still be there; cancel them by hand, or start this head again: {}", which,
-                  std::string(status.message()));
+    if (status.ok()) return LogInfo("Slurm jobs {} are canceled", which);
+    LogError("Slurm jobs {} may still be there; cancel them by hand, or start this head again: {}", which,
+             std::string(status.message()));
   }
 
   static absl::Status Succeeded(const Command& command, const absl::StatusOr<CommandAnswer>& result) {
@@ -196,7 +196,7 @@ class SlurmSource final : public NodeSource {
   // What is not on the disk yet is written with the next change; until then it is found by squeue.
   void TrySaveLedger() {
     const absl::Status status = SaveLedger();
-    if (!status.ok()) spdlog::error("{}", std::string(status.message()));
+    if (!status.ok()) LogError("{}", std::string(status.message()));
   }
 
   const v1::SlurmConfig config_;

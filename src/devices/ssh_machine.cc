@@ -11,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 
@@ -111,12 +111,12 @@ void SshMachine::Run() {
     if (stopped()) return;
     if (end.ok()) {
       Say("left (`drain`, or a signal there): it comes back when this head is started again", /*may_come=*/false);
-      return spdlog::info("node {} has left {}, and is not started again", name(), options_.config.host());
+      return LogInfo("node {} has left {}, and is not started again", name(), options_.config.host());
     }
     if (Clock::now() - began > options_.worked_after) delay = options_.first_delay;
     const std::string because(end.message());
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(delay).count();
-    spdlog::warn("{}: {}; tried again in {} s", name(), because, seconds);
+    LogWarning("{}: {}; tried again in {} s", name(), because, seconds);
     Say(because, /*may_come=*/false);
     std::unique_lock<std::mutex> lock(mutex_);
     if (changed_.wait_for(lock, delay, [this] { return stopped_; })) return;
@@ -175,7 +175,7 @@ absl::StatusOr<Looked> SshMachine::Look() {
 }
 
 absl::Status SshMachine::Copy(const NodeProgram& program) {
-  spdlog::info("{}: {} is copied", name(), program.path);
+  LogInfo("{}: {} is copied", name(), program.path);
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<RunningCommand> ssh,
                            RunningCommand::Start(Call(CopyCommand(program, options_.key)), program.path));
   const absl::Status status = ReadToEnd(*ssh, stop_.get(), kCopyLimit, [](const std::string&) { return false; });
@@ -215,7 +215,7 @@ absl::Status SshMachine::StartNode() {
           ssh->Write(absl::StrCat(StartScript(), StartInput(start)), stop_.get()).IgnoreError();
           deadline = Clock::time_point::max();
         } else {
-          spdlog::info("{}: {}", name(), OneLine(ToUtf8(ssh->line())));
+          LogInfo("{}: {}", name(), OneLine(ToUtf8(ssh->line())));
           Keep(ssh->line(), &lines);
           // What was said before explains nothing that comes.
           if (absl::StartsWith(ssh->line(), "joined ")) lines.clear();
@@ -240,8 +240,8 @@ void SshMachine::EndNode(RunningCommand& ssh) const {
     const RunningCommand::Event event = ssh.Next(/*stop_fd=*/-1, deadline);
     if (event == RunningCommand::Event::kEnded) return;
     if (event != RunningCommand::Event::kDeadline) continue;
-    return spdlog::error("node {} may still be on {}: it did not end within {} s", name(), options_.config.host(),
-                         std::chrono::duration_cast<std::chrono::seconds>(options_.end_limit).count());
+    return LogError("node {} may still be on {}: it did not end within {} s", name(), options_.config.host(),
+                    std::chrono::duration_cast<std::chrono::seconds>(options_.end_limit).count());
   }
 }
 

@@ -17,7 +17,6 @@
 #include "engines/device_memory.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "google/protobuf/util/time_util.h"
-#include "spdlog/spdlog.h"
 #include "src/base/hash.h"
 #include "src/base/held_folder.h"
 #include "src/base/logging.h"
@@ -397,7 +396,7 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
     // The strategy must draw from the models that it began with.
     *discovered.mutable_space()->mutable_impossible() = began->space().impossible();
     if (!began->program().empty() && began->program() != discovered.program()) {
-      spdlog::warn(
+      LogWarning(
           "{}another build of the program began this experiment: models from here on may differ from those of that "
           "one in their last bits",
           LogTag(held->id));

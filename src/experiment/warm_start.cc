@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
+#include "src/base/logging.h"
 #include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/experiment/ledger.h"
@@ -146,9 +146,9 @@ absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& fo
     tells.push_back(std::move(tell));
   }
   for (const auto& [metric, count] : left_out) {
-    spdlog::warn("warm_start: {} of {} left out: the limit on '{}' is new here, and that metric is not known of {}",
-                 Counted(count, "model"), absl::StrCat(id, count == 1 ? " is" : " are"), metric,
-                 count == 1 ? "it" : "them");
+    LogWarning("warm_start: {} of {} left out: the limit on '{}' is new here, and that metric is not known of {}",
+               Counted(count, "model"), absl::StrCat(id, count == 1 ? " is" : " are"), metric,
+               count == 1 ? "it" : "them");
   }
   return tells;
 }

@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
 #include "src/base/file_lock.h"
 #include "src/base/logging.h"
@@ -126,9 +125,9 @@ absl::Status CachedFiles::Open() {
   if (!cache.ok()) return absl::UnavailableError(cache.status().message());
   folder_ = folder;
   cache_ = *std::move(cache);
-  spdlog::info("copies of the head's files are in {}", folder_);
+  LogInfo("copies of the head's files are in {}", folder_);
   for (const std::string& earlier : RemoveEarlierCaches(options_.folder)) {
-    spdlog::info("removed {}, which an earlier version of Lanista left there", earlier);
+    LogInfo("removed {}, which an earlier version of Lanista left there", earlier);
   }
   return absl::OkStatus();
 }
@@ -198,9 +197,9 @@ absl::Status CachedFiles::BringCheckpoints(const v1::Assignment& assignment, con
     }));
     LANISTA_RETURN_IF_ERROR(here);
     if (fetched.ok()) continue;
-    spdlog::warn("{}model {} begins anew here: its checkpoint did not come: {}",
-                 LogTag(assignment.trial().experiment(), assignment.trial().trial()), model.model(),
-                 OneLine(ToUtf8(fetched.message())));
+    LogWarning("{}model {} begins anew here: its checkpoint did not come: {}",
+               LogTag(assignment.trial().experiment(), assignment.trial().trial()), model.model(),
+               OneLine(ToUtf8(fetched.message())));
   }
   return absl::OkStatus();
 }

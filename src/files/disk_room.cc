@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<DiskRoom::Taken>> DiskRoom::Take(const std::strin
   if (!waits.empty()) refusals[{folder, waits}] = {bytes, now};
   if (!shared_->warned.has_value() || now - *shared_->warned >= kBetweenWarnings) {
     shared_->warned = now;
-    spdlog::warn("what nodes deliver waits there, and so do the ends of their models: {}", lack);
+    LogWarning("what nodes deliver waits there, and so do the ends of their models: {}", lack);
   }
   return absl::UnavailableError("the head's disk is nearly full, and takes nothing more from nodes (--keep-free)");
 }

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/base/output_files.h"
@@ -206,7 +205,7 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
   void Warn(const std::string& what, const absl::Status& why) {
     if (why.ok() || absl::IsCancelled(why) || absl::IsAborted(why) || MayPass(why)) return;
     if (!warned_.insert(what).second) return;
-    spdlog::warn("{}{} stays on this node: {}", tag_, what, OneLine(ToUtf8(why.message())));
+    LogWarning("{}{} stays on this node: {}", tag_, what, OneLine(ToUtf8(why.message())));
   }
 
   // Whether weights are to go to the head. Errors are those by which they could not get there either: a head that only
@@ -253,7 +252,7 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
 
   // The disk has room for other trials at once.
   void RemoveWeights(int model, const std::string& folder, const std::vector<FoundFile>& found) const {
-    spdlog::debug("{}the weights of model {} are not among those that are kept: they are removed here", tag_, model);
+    LogDebug("{}the weights of model {} are not among those that are kept: they are removed here", tag_, model);
     for (const FoundFile& file : found) {
       // What cannot be removed goes with the folder.
       if (IsWeights(file)) unlink(absl::StrCat(folder, "/", file.path).c_str());

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
+#include "src/base/logging.h"
 #include "src/base/utf8.h"
 #include "src/files/cancellation.h"
 
@@ -44,7 +44,7 @@ class Reasons {
   void Say(const absl::Status& reason) {
     const std::string message(reason.message());
     if (std::exchange(last_, message) == message) return;
-    spdlog::warn("{}: {}; trying again", what_, OneLine(ToUtf8(message)));
+    LogWarning("{}: {}; trying again", what_, OneLine(ToUtf8(message)));
   }
 
  private:

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "actors/message_types.h"
 #include "caf/actor_system_config.hpp"
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 
 namespace lanista {
 
@@ -31,7 +31,7 @@ inline std::atomic<bool> left_actors_behind{false};
 // process.
 inline bool LeaveBehind(const std::vector<std::string>& actors) {
   if (actors.empty()) return false;
-  spdlog::warn("not waiting any longer for {}", absl::StrJoin(actors, ", "));
+  LogWarning("not waiting any longer for {}", absl::StrJoin(actors, ", "));
   left_actors_behind = true;
   return true;
 }

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "spdlog/spdlog.h"
 #include "src/base/build_id.h"
+#include "src/base/logging.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/base/unique_id.h"
@@ -93,8 +93,8 @@ absl::Status SeekNodes(const CommandContext& context, LocalHead& head, const Tra
     return BringsNodes(block) && !WantsTunnels(block);
   });
   if (address.is_loopback() && others_dial) {
-    spdlog::warn("this head listens on {}: nodes on other machines reach it by a tunnel only (--listen)",
-                 address.ToText());
+    LogWarning("this head listens on {}: nodes on other machines reach it by a tunnel only (--listen)",
+               address.ToText());
   }
   return head.SeekNodes(blocks, std::move(source), build);
 }

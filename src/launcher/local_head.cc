@@ -18,7 +18,6 @@
 #include "actors/worker.h"
 #include "caf/actor_system.hpp"
 #include "caf/scoped_actor.hpp"
-#include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/logging.h"
 #include "src/base/shared_bytes.h"
@@ -400,7 +399,7 @@ absl::StatusOr<std::optional<v1::ExperimentConfig>> ConfigOfServed(const StateDi
   if (!served || IsFinal(state.change.state()) || journal.holder().has_value()) return std::nullopt;
   if (state.change.state() != v1::ExperimentState::STOPPING) return journal.experiment().config();
   LANISTA_RETURN_IF_ERROR(EndStopping(state_dir, id));
-  spdlog::info("{}was to be stopped: {}", LogTag(id), state.change.reason());
+  LogInfo("{}was to be stopped: {}", LogTag(id), state.change.reason());
   return std::nullopt;
 }
 
@@ -421,11 +420,11 @@ absl::Status LocalHead::Resume(const std::string& experiment, const v1::Experime
 
 void LocalHead::ResumeServed() {
   const absl::StatusOr<std::vector<std::string>> ids = impl_->state_dir().List();
-  if (!ids.ok()) return spdlog::error("{}", std::string(ids.status().message()));
+  if (!ids.ok()) return LogError("{}", std::string(ids.status().message()));
   std::vector<v1::ResumeExperiment> left;
   for (const std::string& id : *ids) {
     absl::StatusOr<std::optional<v1::ExperimentConfig>> config = ConfigOfServed(impl_->state_dir(), id);
-    if (!config.ok()) spdlog::error("{}does not go on: {}", LogTag(id), std::string(config.status().message()));
+    if (!config.ok()) LogError("{}does not go on: {}", LogTag(id), std::string(config.status().message()));
     if (config.ok() && config->has_value()) left.push_back(ResumeRequest(id, **config));
   }
   impl_->ResumeAll(left);

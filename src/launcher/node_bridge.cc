@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "caf/event_based_actor.hpp"
 #include "google/protobuf/text_format.h"
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
 #include "src/base/status.h"
@@ -46,8 +46,8 @@ v1::KnownNodes ReadKnownNodes(const StateDir& state_dir) {
   const absl::StatusOr<std::string> content = ReadWholeFile(file, kMaxKnownBytes);
   if (content.ok() && google::protobuf::TextFormat::ParseFromString(*content, &known)) return known;
   if (!absl::IsNotFound(content.status())) {
-    spdlog::warn("{} cannot be read{}: what nodes ran for the head before runs again", file,
-                 content.ok() ? "" : absl::StrCat(" (", content.status().message(), ")"));
+    LogWarning("{} cannot be read{}: what nodes ran for the head before runs again", file,
+               content.ok() ? "" : absl::StrCat(" (", content.status().message(), ")"));
   }
   return v1::KnownNodes();
 }
@@ -58,7 +58,7 @@ void RememberNodes(const StateDir& state_dir, NodesOptions* options) {
     std::string text;
     google::protobuf::TextFormat::PrintToString(known, &text);
     const absl::Status written = WriteFile(file, text);
-    if (!written.ok()) spdlog::warn("which nodes there are cannot be kept: {}", std::string(written.message()));
+    if (!written.ok()) LogWarning("which nodes there are cannot be kept: {}", std::string(written.message()));
   };
 }
 

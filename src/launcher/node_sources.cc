@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "caf/scoped_actor.hpp"
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 
 namespace lanista {
 namespace {
@@ -71,7 +71,7 @@ void NodeSources::Run(Source& source) {
     };
     prospect = source.source->Step(situation);
     for (const std::string& node : prospect.drain) {
-      spdlog::info("node {} has nothing to do, or is replaced: it is drained", node);
+      LogInfo("node {} has nothing to do, or is replaced: it is drained", node);
       v1::DrainNodeRequest request;
       request.set_node(node);
       // If the node is gone, nothing has to be done.

@@ -14,7 +14,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "spdlog/spdlog.h"
 #include "src/base/build_id.h"
 #include "src/base/file_lock.h"
 #include "src/base/logging.h"
@@ -168,7 +167,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   if (web != nullptr) web->Open();
 
   const std::string address = server->address().ToText();
-  spdlog::info("listening on {}", address);
+  LogInfo("listening on {}", address);
   if (!head_file.empty()) LANISTA_RETURN_IF_ERROR(WriteHeadFile(head_file, server->address()));
   if (line.json) {
     PrintJson({{"listening", address},
@@ -180,7 +179,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   std::fflush(stdout);
 
   until.Wait();
-  spdlog::info("ending: what runs can be resumed");
+  LogInfo("ending: what runs can be resumed");
   return kExitDone;
 }
 

@@ -16,7 +16,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -137,7 +137,7 @@ void Listener::WarnOfMany() {
   const auto now = std::chrono::steady_clock::now();
   if (now < warn_after_) return;
   warn_after_ = now + kWarningInterval;
-  spdlog::warn("there are {} connections: new ones are closed until others end", DescriptorLimit());
+  LogWarning("there are {} connections: new ones are closed until others end", DescriptorLimit());
 }
 
 bool Listener::WaitFor(int milliseconds) const {

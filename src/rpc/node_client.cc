@@ -13,8 +13,8 @@
 #include "google/protobuf/util/time_util.h"
 #include "grpcpp/grpcpp.h"
 #include "protos/node.grpc.pb.h"
-#include "spdlog/spdlog.h"
 #include "src/base/clock.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/grpc_status.h"
@@ -191,7 +191,7 @@ class NodeClient::Impl {
     const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(&access);
     // Once, and not at each dial: a head that has not started yet may take hours.
     const std::string mistake(channel.status().message());
-    if (std::exchange(mistake_, mistake) != mistake && !mistake.empty()) spdlog::warn("{}; trying again", mistake);
+    if (std::exchange(mistake_, mistake) != mistake && !mistake.empty()) LogWarning("{}; trying again", mistake);
     // The files were right when the node began: whoever replaces one may not be done with it.
     if (!channel.ok()) return absl::UnavailableError(mistake);
     const auto stub = v1::NodeService::NewStub(*channel);
@@ -244,8 +244,8 @@ class NodeClient::Impl {
       const absl::Status status = FromGrpcStatus(stub.Beat(&context, request, &reply));
       if (IsRefused(status)) {
         if (!std::exchange(said, true)) {
-          spdlog::warn("what runs goes on, but the node needs another token to join again: {}",
-                       std::string(status.message()));
+          LogWarning("what runs goes on, but the node needs another token to join again: {}",
+                     std::string(status.message()));
         }
         v1::NodeMessage message;
         *message.mutable_beat() = request;

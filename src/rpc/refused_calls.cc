@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
+#include "src/base/logging.h"
 #include "src/base/utf8.h"
 
 namespace lanista {
@@ -56,9 +56,9 @@ void RefusedCalls::OnRefused(absl::string_view method, const absl::Status& why) 
   }
   notice.next = now + log_interval_;
   const int64_t others = std::exchange(notice.unsaid, 0);
-  spdlog::warn("a call was refused: {} of {}: {}{}", OneLine(ToUtf8(std::string(method.substr(0, kMaxMethodBytes)))),
-               Callers(), OneLine(std::string(why.message())),
-               others == 0 ? "" : absl::StrCat(" (and ", others, " more since the last such line)"));
+  LogWarning("a call was refused: {} of {}: {}{}", OneLine(ToUtf8(std::string(method.substr(0, kMaxMethodBytes)))),
+             Callers(), OneLine(std::string(why.message())),
+             others == 0 ? "" : absl::StrCat(" (and ", others, " more since the last such line)"));
 }
 
 std::string RefusedCalls::Callers() {

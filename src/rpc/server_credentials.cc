@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "spdlog/spdlog.h"
 #include "src/base/changed_files.h"
+#include "src/base/logging.h"
 #include "src/base/pem_files.h"
 #include "src/base/status.h"
 #include "src/rpc/call_check.h"
@@ -36,7 +36,7 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const PortProtection& protection) {
     LANISTA_ASSIGN_OR_RETURN(files.client_authorities, ReadAuthorities(protection.tls_client_authorities_file));
   }
   if (files.identity.expired) {
-    spdlog::warn("{}: the certificate has expired: clients refuse it", protection.tls_certificate_file);
+    LogWarning("{}: the certificate has expired: clients refuse it", protection.tls_certificate_file);
   }
   return files;
 }
@@ -93,9 +93,9 @@ class Guard {
       if (files.ok()) {
         tls_ = *std::move(files);
         is_new_ = true;
-        spdlog::info("{}: read again", protection_.tls_certificate_file);
+        LogInfo("{}: read again", protection_.tls_certificate_file);
       } else {
-        spdlog::warn("{}; the certificate that was there before stays", std::string(files.status().message()));
+        LogWarning("{}; the certificate that was there before stays", std::string(files.status().message()));
       }
     }
     if (!std::exchange(is_new_, false)) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;

@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/secret_file.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
@@ -82,10 +82,10 @@ void TokenFile::Refresh() {
   if (!changed_.Changed()) return;
   absl::StatusOr<Tokens> tokens = Read(path_);
   if (!tokens.ok()) {
-    return spdlog::warn("{}; the tokens that it held before stay valid", std::string(tokens.status().message()));
+    return LogWarning("{}; the tokens that it held before stay valid", std::string(tokens.status().message()));
   }
   tokens_ = *std::move(tokens);
-  spdlog::info("{}: read again, {} tokens", path_, tokens_.digests.size());
+  LogInfo("{}: read again, {} tokens", path_, tokens_.digests.size());
 }
 
 }  // namespace lanista

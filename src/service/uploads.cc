@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
+#include "src/base/logging.h"
 #include "src/base/open_beneath.h"
 #include "src/base/output_files.h"
 #include "src/base/sha256.h"
@@ -421,7 +421,7 @@ void Uploads::SweepLocked() {
     const std::string set = SetFolder(digest);
     if (HasUser(set) || IsFresh(set)) continue;
     fs::remove_all(set, error);
-    if (error) spdlog::warn("cannot remove {}: {}", set, error.message());
+    if (error) LogWarning("cannot remove {}: {}", set, error.message());
   }
   for (const std::string& sha256 : NamesIn(root_ + "/files")) {
     struct stat info = {};

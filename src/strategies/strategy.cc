@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 
 namespace lanista {
 
@@ -43,7 +43,7 @@ int DefaultPopulation(const StrategyContext& context, int usual) {
 void WarnOfSmallBudget(const StrategyContext& context, absl::string_view strategy, int models) {
   // Half of the budget for learning and half for using it is the least that makes sense.
   if (!context.max_models.has_value() || *context.max_models / 2 >= models) return;
-  spdlog::warn(
+  LogWarning(
       "{} learns from about {} models before it proposes better ones, and it has {} in all: little more than random "
       "search",
       std::string(strategy), models, *context.max_models);

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
-#include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
 #include "src/base/json_line.h"
 #include "src/base/logging.h"
@@ -41,8 +40,8 @@ std::string EventsJson(std::vector<v1::ExperimentEvent> events) {
   const auto encoded = google::protobuf::util::MessageToJsonString(shown, &json, options);
   if (encoded.ok()) return json;
   // Times beyond the year 9999 have no form in JSON; those of a journal end in 2262.
-  spdlog::error("{}the page does not see facts up to {}: {}", LogTag(experiment), last,
-                OneLine(ToUtf8(std::string(encoded.message()))));
+  LogError("{}the page does not see facts up to {}: {}", LogTag(experiment), last,
+           OneLine(ToUtf8(std::string(encoded.message()))));
   return R"({"events":[]})";
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
@@ -165,8 +164,8 @@ bool EventStreams::ServeJoined(const FeedKey& key, Feed* feed) {
       const int64_t before = std::exchange(feed->tip, feed->watch->number());
       const absl::StatusOr<EventMessage> message = MessageOf(*std::move(batch), ended ? 0 : feed->tip);
       if (!message.ok()) {
-        spdlog::error("{}the page cannot be told what changed: {}", LogTag(key.first),
-                      OneLine(ToUtf8(std::string(message.status().message()))));
+        LogError("{}the page cannot be told what changed: {}", LogTag(key.first),
+                 OneLine(ToUtf8(std::string(message.status().message()))));
         return EndJoined(message.status(), feed);
       }
       for (Reader& reader : feed->readers) {

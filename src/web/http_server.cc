@@ -19,7 +19,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/pem_files.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
@@ -293,7 +293,7 @@ class HttpServer::Impl {
     try {
       return handle_(request);
     } catch (const std::exception& error) {
-      spdlog::error("{} {}: {}", request.method, request.path.empty() ? "" : request.path.back(), error.what());
+      LogError("{} {}: {}", request.method, request.path.empty() ? "" : request.path.back(), error.what());
       return ErrorResponse(500, absl::StrCat("the server made a mistake: ", error.what()));
     }
   }

@@ -1,7 +1,7 @@
 #include "src/web/tls_certificate.h"
 
 #include "absl/strings/str_cat.h"
-#include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/pem_files.h"
 #include "src/base/status.h"
 
@@ -26,16 +26,16 @@ const TlsCertificate::Credentials& TlsCertificate::Current() {
   absl::StatusOr<Credentials> read = Read();
   if (read.ok()) {
     current_ = *std::move(read);
-    spdlog::info("{}: read again, for the web page", certificate_file_);
+    LogInfo("{}: read again, for the web page", certificate_file_);
   } else {
-    spdlog::warn("{}; the certificate that was there before stays", std::string(read.status().message()));
+    LogWarning("{}; the certificate that was there before stays", std::string(read.status().message()));
   }
   return current_;
 }
 
 absl::StatusOr<TlsCertificate::Credentials> TlsCertificate::Read() const {
   LANISTA_ASSIGN_OR_RETURN(const TlsIdentity identity, ReadTlsIdentity(certificate_file_, key_file_));
-  if (identity.expired) spdlog::warn("{}: the certificate has expired: browsers refuse it", certificate_file_);
+  if (identity.expired) LogWarning("{}: the certificate has expired: browsers refuse it", certificate_file_);
   gnutls_certificate_credentials_t made = nullptr;
   int error = gnutls_certificate_allocate_credentials(&made);
   if (error < 0) return absl::ResourceExhaustedError(absl::StrCat("no memory for ", certificate_file_));

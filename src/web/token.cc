@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -20,10 +19,10 @@ namespace {
 constexpr size_t kTokenBytes = 24;
 constexpr size_t kTokenLength = 2 * kTokenBytes;
 
-// nullopt: there is no file.
-absl::StatusOr<std::optional<std::string>> ReadToken(const std::string& path) {
+// Empty: there is no file.
+absl::StatusOr<std::string> ReadToken(const std::string& path) {
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.get() < 0 && errno == ENOENT) return std::optional<std::string>();
+  if (file.get() < 0 && errno == ENOENT) return std::string();
   struct stat status = {};
   if (file.get() < 0 || fstat(file.get(), &status) != 0) {
     return lanista::ErrnoToStatus(errno, absl::StrCat("cannot read the token ", path));
@@ -32,22 +31,22 @@ absl::StatusOr<std::optional<std::string>> ReadToken(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": others may read or change this token; delete the file, and a new one is made"));
   }
-  std::string text(kTokenLength + 1, '\0');
-  const ssize_t got = pread(file.get(), &text[0], text.size(), 0);
-  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  if (text.size() != kTokenLength || !std::all_of(text.begin(), text.end(), absl::ascii_isxdigit)) {
+  // One byte more than a token has: a longer file is none.
+  char text[kTokenLength + 1];
+  const ssize_t got = pread(file.get(), text, sizeof(text), 0);
+  if (got != kTokenLength || !std::all_of(text, text + kTokenLength, absl::ascii_isxdigit)) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": holds no token; delete the file, and a new one is made"));
   }
-  return std::optional<std::string>(std::move(text));
+  return std::string(text, kTokenLength);
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> StateToken(const std::string& state_dir, const std::string& file_name) {
   const std::string path = absl::StrCat(state_dir, "/", file_name);
-  LANISTA_ASSIGN_OR_RETURN(const std::optional<std::string> kept, ReadToken(path));
-  if (kept.has_value()) return *kept;
+  LANISTA_ASSIGN_OR_RETURN(const std::string kept, ReadToken(path));
+  if (!kept.empty()) return kept;
   const std::string token = RandomHex(kTokenBytes);
   // Complete under another name first, and then linked: of two programs that do this at once, one wins, and both use
   // what is there.
@@ -62,8 +61,8 @@ absl::StatusOr<std::string> StateToken(const std::string& state_dir, const std::
   const int why = errno;
   unlink(draft.c_str());
   if (!linked) return lanista::ErrnoToStatus(why, absl::StrCat("cannot write ", path));
-  LANISTA_ASSIGN_OR_RETURN(const std::optional<std::string> now, ReadToken(path));
-  if (now.has_value()) return *now;
+  LANISTA_ASSIGN_OR_RETURN(const std::string now, ReadToken(path));
+  if (!now.empty()) return now;
   return absl::UnavailableError(absl::StrCat(path, " vanished while it was read; try again"));
 }
 

@@ -21,22 +21,36 @@ TEST(LoggingTest, TheFileGetsEverythingAndTheConsoleWhatItsLevelLetsThrough) {
   ASSERT_TRUE(SetUpLogging(options).ok());
   std::string console;
   RedirectConsoleLog([&console](absl::string_view line) { console.append(line.data(), line.size()); });
-  spdlog::info("{}started", LogTag("digits-1", 3));
-  spdlog::info("{}lost", LogTag("digits-1", 3, "other"));
-  spdlog::info("{}joined", NodeTag("other"));
-  spdlog::warn("{}slow", LogTag("digits-1"));
+  LogInfo("{}started", LogTag("digits-1", 3));
+  LogInfo("{}lost", LogTag("digits-1", 3, "other"));
+  LogInfo("{}joined", NodeTag("other"));
+  LogWarning("{}slow", LogTag("digits-1"));
+  LogDebug("{} of {}", 1, 2.5);
+  LogError("{}", "text with {} and {x}");
   RedirectConsoleLog(nullptr);
-  spdlog::info("after");
+  LogInfo("after");
   spdlog::default_logger()->flush();
 
-  EXPECT_EQ(console, "lanista: warning: [digits-1] slow\n");
+  EXPECT_EQ(console, "lanista: warning: [digits-1] slow\nlanista: error: text with {} and {x}\n");
   std::ifstream file(options.file);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_THAT(text, HasSubstr(" I [digits-1 trial 3] started\n"));
   EXPECT_THAT(text, HasSubstr(" I [digits-1 trial 3 node other] lost\n"));
   EXPECT_THAT(text, HasSubstr(" I [node other] joined\n"));
   EXPECT_THAT(text, HasSubstr(" W [digits-1] slow\n"));
+  EXPECT_THAT(text, HasSubstr(" D 1 of 2.5\n"));
+  EXPECT_THAT(text, HasSubstr(" E text with {} and {x}\n"));
   EXPECT_THAT(text, HasSubstr("after"));
+}
+
+TEST(LoggingTest, SaysWhichMessageCannotBeFormatted) {
+  ASSERT_TRUE(SetUpLogging(LoggingOptions()).ok());
+  std::string console;
+  RedirectConsoleLog([&console](absl::string_view line) { console.append(line.data(), line.size()); });
+  LogWarning("{} and {}", "one");
+  RedirectConsoleLog(nullptr);
+  EXPECT_THAT(console, HasSubstr("lanista: warning: a message cannot be formatted ("));
+  EXPECT_THAT(console, HasSubstr("): {} and {}\n"));
 }
 
 TEST(LoggingTest, RefusesUnknownLevelsAndFilesThatCannotBeWritten) {

@@ -15,7 +15,7 @@ def _precompiled_header_impl(ctx):
     context = dependencies.compilation_context
 
     # The compiler takes the second one in the place of the first one, which it reads where that cannot be taken: in a
-    # workspace with other flags (PIC, say), or by a target with some of its own. That is slower, and no error.
+    # workspace with other flags (PIC, say). That is slower, and no error.
     header = ctx.actions.declare_file(ctx.file.hdr.basename)
     output = ctx.actions.declare_file(ctx.file.hdr.basename + ".gch")
     ctx.actions.symlink(output = header, target_file = ctx.file.hdr)
@@ -67,9 +67,8 @@ precompiled_header = rule(
         "deps": attr.label_list(providers = [CcInfo]),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
-    doc = "Stands for `deps`. A target that has it among its `deps` names the compiled header by `copts`: -include, " +
-          "$(BINDIR)/PACKAGE/HDR. It is compiled with the flags of all targets: what `--per_file_copt` adds, and a " +
-          "target's own macros, must not matter to it.",
+    doc = "Stands for `deps`. The macros of cc.bzl make sources read the compiled header. It is compiled with the flags " +
+          "of all targets: what `--per_file_copt` adds must not matter to it.",
     fragments = ["cpp"],
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
