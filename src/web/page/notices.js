@@ -130,9 +130,9 @@ export class Notices {
     if (this.changes.size === 0) return false;
     const {changes} = this;
     this.changes = new Set();
-    for (const {update} of this.listeners) update(changes);
-    // It shows what a glance would.
+    // It shows what a glance would. What comes while it is drawn has waited for as long as that takes.
     this.glances.rest();
+    for (const {update} of this.listeners) update(changes);
     return true;
   }
 

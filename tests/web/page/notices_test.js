@@ -130,6 +130,19 @@ test('an event that comes between drawing and painting waits as any other', () =
   check(told.glances <= 120, `${told.glances} glances`);
 });
 
+test('an event that comes while a dear view is drawn is seen in the next frame', () => {
+  const {clock, notices, told} = watched(300, 1);
+  notices.tell('table', true);
+  clock.drawn = () => {
+    clock.drawn = () => {};
+    notices.tell('table', true);
+  };
+  clock.pass(10);
+  equal([told.updates.length, told.glances], [1, 0]);
+  clock.pass(20);
+  equal([told.updates.length, told.glances], [1, 1]);
+});
+
 test('nobody waits for longer than four seconds', () => {
   const view = watched(500, 1);
   follow(view, 30000);
