@@ -1,7 +1,7 @@
 """cc_library, cc_binary and cc_test whose sources get a precompiled header: one of what most of them include.
 
-Reading headers is half of what compiling them takes. Targets of Lanista's own use these; a target with `copts` gets none:
-headers may read its macros."""
+Reading headers would be half of what compiling them takes. Each package of Lanista's whose targets name the messages or
+LibTorch's header loads these; a target with `copts` gets none: headers may read its macros."""
 
 _LIBTORCH = Label("//third_party/libtorch:precompiled")
 _CONFIGURATION = Label("//protos:precompiled")

@@ -23,8 +23,11 @@ if [ $# -eq 0 ]; then
   # Processes and mounts of containers end with the namespaces, however the test ends.
   work=$(mktemp -d /var/tmp/lanista-image-test-XXXXXX)
   trap 'rm -rf "$work"' EXIT
-  trap 'exit 1' HUP INT TERM
-  unshare --mount --pid --fork --kill-child --mount-proc "$0" "$work"
+  unshare --mount --pid --fork --kill-child --mount-proc "$0" "$work" &
+  inside=$!
+  # Neither unshare nor the first process of a namespace heeds these.
+  trap 'kill -KILL "$inside" && exit 1' HUP INT TERM
+  wait "$inside"
   exit
 fi
 
