@@ -1,16 +1,20 @@
 # Counts the test cases of a `bazel test`: reads its build event file (JSON, one event a line), and the reports that it
-# names (GoogleTest writes its own, Bazel one for any other program). Prints "PASSED FAILED SKIPPED". A test that could
-# not be built, or that failed and has no report of a failure, counts as one failure.
+# names (GoogleTest writes its own, Bazel one for any other program). Prints "PASSED FAILED SKIPPED", then a line for each
+# failure. A test that could not be built, or that failed and has no report of a failure, counts as one failure.
 #
 #   awk -f count_tests.awk [-v allowed_skips=FILE] EVENTS
 #
 # A program that is no GoogleTest is one test case; it was skipped where a line of its output begins with "SKIPPED: ",
 # perhaps behind its own name ("ssh_test.sh: SKIPPED: ...").
 #
-# With `allowed_skips`, a test case that was skipped and is not in this file is a failure, and named on stderr. The file
-# has a name a line ("Suite.Case"; "Suite.*" for all of a suite; "//folder:test" for a program); "#" starts a comment.
+# With `allowed_skips`, a test case that was skipped and is not in this file is a failure. The file has a name a line
+# ("Suite.Case"; "Suite.*" for all of a suite; "//folder:test" for a program); "#" starts a comment.
 function attribute(name) {
   return match($0, " " name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : ""
+}
+function count_failure(what) {
+  ++failed
+  failures = failures "\n" what
 }
 function read_allowed(path,   line) {
   while ((getline line <path) > 0) {
@@ -23,17 +27,17 @@ function read_allowed(path,   line) {
 function count_skipped(name, all) {
   ++skipped
   if (allowed_skips == "" || name in allowed || all in allowed) return
-  ++failed
-  print "skipped, and not listed in " allowed_skips ": " name >"/dev/stderr"
+  count_failure(name ": skipped, and not listed in " allowed_skips)
 }
-function count_skipped_case(   suite) {
-  suite = attribute("classname")
-  count_skipped(suite "." attribute("name"), suite ".*")
-}
-function read_report(path,   quoted, output, bad) {
+function read_report(path,   quoted, output, suite, name) {
   quoted = output = 0
   while ((getline <path) > 0) {
     if (/<system-out>/) output = 1  # Bazel's own report of a program that writes none
+    if (!quoted && name != "" && /^ *<(failure|error) /) {
+      count_failure(report_label ": " name)
+      explained[report_label] = 1
+      name = ""  # a test case may have failures more than one
+    }
     if (/<!\[CDATA\[/) quoted = 1  # output, or a failure message: anything may stand in it
     if (quoted) {
       if (output && /^([a-z_]+\.(sh|py): )?SKIPPED: /) {
@@ -44,12 +48,13 @@ function read_report(path,   quoted, output, bad) {
       if (/\]\]>/) quoted = 0
       continue
     }
-    if (/^ *<testcase / && /(result="skipped"|status="notrun")/) count_skipped_case()
+    if (/^ *<testcase /) {
+      suite = attribute("classname")
+      name = suite "." attribute("name")
+      if (/(result="skipped"|status="notrun")/) count_skipped(name, suite ".*")
+    }
     if (!/^ *<testsuite /) continue
-    bad = attribute("failures") + attribute("errors")
-    failed += bad
-    passed += attribute("tests") - bad - attribute("skipped") - attribute("disabled")
-    explained[report_label] += bad
+    passed += attribute("tests") - attribute("failures") - attribute("errors") - attribute("skipped") - attribute("disabled")
   }
   close(path)
 }
@@ -60,12 +65,12 @@ BEGIN {
   if (allowed_skips != "") read_allowed(allowed_skips)
 }
 /^{"id":{"targetConfigured"/ && /"targetKind":"[a-z_]*_test rule"/ { is_test[label()] = 1 }
-/^{"id":{"targetCompleted"/ && !/"success":true/ && is_test[label()] { ++failed }
+/^{"id":{"targetCompleted"/ && !/"success":true/ && is_test[label()] { count_failure(label() ": not built") }
 /^{"id":{"testResult"/ {
   event = $0
   report_label = label()
   if (match(event, /"name":"test.xml","uri":"file:\/\/[^"]*"/)) read_report(substr(event, RSTART + 32, RLENGTH - 33))
   $0 = event
 }
-/^{"id":{"testSummary"/ && !/"overallStatus":"(PASSED|FLAKY)"/ && !explained[label()] { ++failed }
-END { print passed, failed, skipped }
+/^{"id":{"testSummary"/ && !/"overallStatus":"(PASSED|FLAKY)"/ && !explained[label()] { count_failure(label()) }
+END { print passed, failed, skipped failures }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what is missing, builds everything and runs all tests; the checks of the sources (format, which room includes
-# which, documents, suites) count as one test each. The last line counts test cases: "N passed, N failed".
+# which, documents, suites) count as one test each. The last lines name what failed and count test cases: "N passed, N failed".
 #
 #   scripts/test.sh [--ci]
 #
@@ -34,12 +34,19 @@ passed=0
 failed=0
 skipped=0
 events=$(mktemp)
+counts=$(mktemp)
+failures=$(mktemp)
 findings=$(mktemp -d)
-trap 'rm -rf "$events" "$findings"' EXIT
+trap 'rm -rf "$events" "$counts" "$failures" "$findings"' EXIT
+
+count_failure() {
+  failed=$((failed + 1))
+  echo "FAILED: $*" >>"$failures"
+}
 
 # Counts one test that is a command.
 check() {
-  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+  if "$@"; then passed=$((passed + 1)); else count_failure "$@"; fi
 }
 
 # Runs `bazel test` with these arguments, and adds up its test cases.
@@ -47,13 +54,16 @@ run_tests() {
   : >"$events"
   status=0
   bazel test --keep_going --build_event_json_file="$events" "$@" || status=$?
-  # shellcheck disable=SC2046  # three numbers
-  set -- $(awk -f scripts/count_tests.awk ${ci:+-v allowed_skips=tests/allowed_skips.txt} "$events")
-  passed=$((passed + $1))
-  failed=$((failed + $2))
-  skipped=$((skipped + $3))
+  awk -f scripts/count_tests.awk ${ci:+-v allowed_skips=tests/allowed_skips.txt} "$events" >"$counts"
+  read -r cases_passed cases_failed cases_skipped <"$counts"
+  passed=$((passed + cases_passed))
+  failed=$((failed + cases_failed))
+  skipped=$((skipped + cases_skipped))
+  sed "1d; s|^|FAILED: |; s|\$| (bazel test $*)|" "$counts" >>"$failures"
   # Something else than a test could not be built, or no test ran at all.
-  if [ "$2" -eq 0 ] && { [ "$status" -ne 0 ] || [ $(($1 + $3)) -eq 0 ]; }; then failed=$((failed + 1)); fi
+  if [ "$cases_failed" -eq 0 ] && { [ "$status" -ne 0 ] || [ $((cases_passed + cases_skipped)) -eq 0 ]; }; then
+    count_failure "bazel test $*"
+  fi
 }
 
 every_test_is_in_a_suite() {
@@ -92,6 +102,7 @@ if [ -n "$ci" ]; then
   fi
 fi
 
+cat "$failures"
 printf '%s passed, %s failed' "$passed" "$failed"
 [ "$skipped" -eq 0 ] || printf ', %s skipped' "$skipped"
 echo

@@ -13,11 +13,18 @@ event() {
   echo '{"id":{"testSummary":{"label":"'"$1"'"}},"testSummary":{"overallStatus":"'"$2"'"}}'
 }
 
+# expect "PASSED FAILED SKIPPED" EVENTS [ALLOWED_SKIPS [FAILURE...]]: these counts, and each failure's line.
 expect() {
-  counts=$(awk -f "$counter" ${3:+-v allowed_skips="$3"} "$2" 2>named)
-  [ "$counts" = "$1" ] || {
-    echo "counted '$counts', not '$1', in $2:" >&2
-    cat "$2" named >&2
+  counts=$1
+  events=$2
+  allowed=${3:-}
+  shift 2
+  [ $# -eq 0 ] || shift
+  printf '%s\n' "$counts" "$@" >expected
+  awk -f "$counter" ${allowed:+-v allowed_skips="$allowed"} "$events" >printed
+  diff expected printed || {
+    echo "in $events:" >&2
+    cat "$events" >&2
     exit 1
   }
 }
@@ -30,6 +37,7 @@ cat >mixed.xml <<'END'
       <failure message="x" type=""><![CDATA[a message that looks like a report:
   <testsuite name="Fake" tests="100" failures="100" disabled="0" skipped="0" errors="0">
   <testcase name="Fake" status="run" result="skipped" classname="Fake">]]></failure>
+      <failure message="y" type=""><![CDATA[of the same test case]]></failure>
     </testcase>
     <testcase name="Skips" status="run" result="skipped" classname="Net">
       <skipped message="no data"/>
@@ -42,16 +50,16 @@ END
 echo '<testsuite name="crash" tests="1" failures="0" errors="0">' >silent.xml
 
 event //a:mixed FAILED mixed.xml >mixed
-expect "2 1 2" mixed
+expect "2 1 2" mixed "" "//a:mixed: Net.Fails"
 
 # Skips that are listed, and others.
 printf '# why\nNet.Skips # here\nNet.DISABLED_Never\n' >all_allowed
 printf 'Net.Skips\n' >one_allowed
 echo 'Net.*' >suite_allowed
-expect "2 1 2" mixed all_allowed
-expect "2 1 2" mixed suite_allowed
-expect "2 2 2" mixed one_allowed
-grep -q "not listed in one_allowed: Net.DISABLED_Never" named
+expect "2 1 2" mixed all_allowed "//a:mixed: Net.Fails"
+expect "2 1 2" mixed suite_allowed "//a:mixed: Net.Fails"
+expect "2 2 2" mixed one_allowed "//a:mixed: Net.Fails" \
+  "Net.DISABLED_Never: skipped, and not listed in one_allowed"
 
 # A program that says that it was skipped.
 cat >program.xml <<'END'
@@ -76,20 +84,19 @@ event //a:ran PASSED ran.xml >ran
 echo //a:program >program_allowed
 expect "0 0 1" program
 expect "0 0 1" program program_allowed
-expect "0 1 1" program one_allowed
-grep -q "not listed in one_allowed: //a:program" named
+expect "0 1 1" program one_allowed "//a:program: skipped, and not listed in one_allowed"
 expect "1 0 0" ran one_allowed
 
 # A test that failed without a report of a failure, and one that could not be built.
 event //a:silent FAILED silent.xml >silent
-expect "1 1 0" silent
+expect "1 1 0" silent "" //a:silent
 {
   echo '{"id":{"targetConfigured":{"label":"//a:broken"}},"configured":{"targetKind":"sh_test rule"}}'
   echo '{"id":{"targetCompleted":{"label":"//a:broken"}},"completed":{}}'
   echo '{"id":{"targetConfigured":{"label":"//a:library"}},"configured":{"targetKind":"cc_library rule"}}'
   echo '{"id":{"targetCompleted":{"label":"//a:library"}},"completed":{}}'
 } >broken
-expect "0 1 0" broken
+expect "0 1 0" broken "" "//a:broken: not built"
 
 : >none
 expect "0 0 0" none
