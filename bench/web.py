@@ -4,6 +4,7 @@ Environment, set by web.sh: LANISTA: the program, with lanista-trial beside it. 
 docs/benchmarks.md explains the figures: medians of some rounds, where nothing else is said.
 """
 
+import argparse
 import bisect
 import datetime
 import json
@@ -374,13 +375,18 @@ def measure_cost(folder, size, figures):
     figures["page_cost"] = 1 - statistics.median(ratios)
 
 
-def measure_all(folder, size):
-    figures = {}
+def make_journal(folder, name, models, steps):
+    """Its state folder."""
     state = os.path.join(folder, "state")
-    for name, (models, steps) in (("large", size.large), ("many", size.many)):
+    if not os.path.exists(os.path.join(state, "experiments", name)):
         subprocess.run([program("LANISTA_WEB_LOAD"), "journal", state, name, str(models), str(steps)], check=True)
+    return state
 
-    print("the journal alone", flush=True)
+
+def measure_journals(folder, size, figures):
+    """The journal alone."""
+    state = make_journal(folder, "large", *size.large)
+    make_journal(folder, "many", *size.many)
     figures["journal_to_overview_seconds"] = measure_journal_alone(state, "large", size.rounds)
     figures["open_50000_seconds"] = measure_journal_alone(state, "many", 1 if size.rounds == 1 else 3)
     server = Process(program("LANISTA"), "web", "--listen", "127.0.0.1:0", "--state-dir", state)
@@ -396,8 +402,10 @@ def measure_all(folder, size):
     finally:
         server.end()
 
-    print("a running head", flush=True)
-    head = Process(program("LANISTA_WEB_LOAD"), "head", state, "large")
+
+def measure_head(folder, size, figures):
+    """A running head."""
+    head = Process(program("LANISTA_WEB_LOAD"), "head", make_journal(folder, "large", *size.large), "large")
     try:
         link = Link(head.line("page: "))
         # Somebody has had the page open before.
@@ -408,20 +416,29 @@ def measure_all(folder, size):
     finally:
         head.end()
 
-    print("what an open page costs", flush=True)
-    measure_cost(folder, size, figures)
-    return figures
+
+PARTS = {"journals": measure_journals, "head": measure_head, "cost": measure_cost}
 
 
 def main():
+    parser = argparse.ArgumentParser(prog="web")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("part", nargs="*", help="which figures (default: all): " + ", ".join(PARTS))
+    options = parser.parse_args()
+    unknown = set(options.part) - set(PARTS)
+    if unknown:
+        parser.error("there is no part %s; parts: %s" % (", ".join(sorted(unknown)), ", ".join(PARTS)))
     if any(path is None for path in find_browser()):
         print("web: needs Debian's packages chromium and chromium-driver (scripts/install_deps.sh --browser)",
               file=sys.stderr)
         return 1
-    size = Size("--quick" in sys.argv[1:])
+    size = Size(options.quick)
+    figures = {}
     folder = tempfile.mkdtemp(prefix="lanista-bench-web-")
     try:
-        figures = measure_all(folder, size)
+        for part in options.part or PARTS:
+            print(PARTS[part].__doc__, flush=True)
+            PARTS[part](folder, size, figures)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for name, value in sorted(figures.items()):

@@ -28,7 +28,7 @@ for target; do
   echo "fuzz.sh: $target"
   mkdir -p "$folder/$target"
   if ! "bazel-bin/tests/fuzz/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 -max_len=16384 \
-    -print_final_stats=1 -artifact_prefix="$folder/$target-" "$folder/$target" "tests/fuzz/corpus/$target"; then
+    -verbosity=0 -print_final_stats=1 -artifact_prefix="$folder/$target-" "$folder/$target" "tests/fuzz/corpus/$target"; then
     echo "fuzz.sh: $target is broken by the input that is named above; run it again with" >&2
     echo "  bazel-bin/tests/fuzz/$target INPUT" >&2
     exit 1

@@ -57,8 +57,11 @@ export class Grid {
            this.head, this.body);
     // The cell that has, or would get, the focus; row -1 is the header.
     this.at = {row: -1, column: 0};
+    /** The first row that is an element; -1: what they show is old. */
     this.first = -1;
     this.last = -1;
+    /** @type {Map<number, HTMLElement>} by row: while they stay in sight, scrolling keeps them */
+    this.lines = new Map();
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.element);
   }
@@ -101,50 +104,74 @@ export class Grid {
     this.mark(had);
   }
 
-  /** The shown row at a scroll position, and back: very long tables are scrolled in proportion. */
+  /** Pixels of rows by pixels scrolled: very long tables are scrolled in proportion, to their last row. */
   ratio() {
-    return Math.max(1, this.rows * ROW_HEIGHT / MAX_HEIGHT);
+    const height = this.rows * ROW_HEIGHT;
+    if (height <= MAX_HEIGHT) return 1;
+    const seen = this.element.clientHeight - this.head.offsetHeight;
+    return (height - seen) / (MAX_HEIGHT - seen);
   }
 
   draw() {
+    const hadFocus = this.body.contains(document.activeElement);
+    // Where they stood, old rows would still be scrolled to.
+    if (this.first < 0) this.keep(0, 0);
     const height = this.element.clientHeight;
     const top = this.element.scrollTop * this.ratio();
     const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - MARGIN);
     const last = Math.min(this.rows, Math.ceil((top + height) / ROW_HEIGHT) + MARGIN);
     if (first === this.first && last === this.last) return;
-    const hadFocus = this.body.contains(document.activeElement);
     this.first = first;
     this.last = last;
+    this.keep(first, last);
     const shift = top - this.element.scrollTop;
-    const rows = [];
+    let next = this.body.firstElementChild;
     for (let row = first; row < last; ++row) {
-      const selected = this.options.isSelected(row);
-      const line =
-          el('div', {
-            role: 'row',
-            class: `grid-row${selected ? ' selected' : ''}`,
-            'aria-rowindex': String(row + 2),
-            'aria-selected': String(selected),
-            'data-row': String(row)
-          },
-             ...this.columns.map((column, i) => {
-               const cell =
-                   el('div', {
-                     role: 'gridcell',
-                     class: `grid-cell${column.numeric ? ' numeric' : ''}`,
-                     'aria-colindex': String(i + 1),
-                     'data-column': String(i),
-                     tabindex: '-1'
-                   },
-                      this.options.cell(row, column));
-               cell.style.width = `${column.width}px`;
-               return cell;
-             }));
+      let line = this.lines.get(row);
+      if (line) {
+        next = line.nextElementSibling;
+      } else {
+        line = this.line(row);
+        this.lines.set(row, line);
+        this.body.insertBefore(line, next);
+      }
       line.style.transform = `translateY(${row * ROW_HEIGHT - shift}px)`;
-      rows.push(line);
     }
-    fill(this.body, ...rows);
     this.mark(hadFocus);
+  }
+
+  /** Removes the elements of other rows. @param {number} first @param {number} last  the one behind the last one */
+  keep(first, last) {
+    for (const [row, line] of this.lines) {
+      if (row >= first && row < last) continue;
+      line.remove();
+      this.lines.delete(row);
+    }
+  }
+
+  /** The element of a row. @param {number} row */
+  line(row) {
+    const selected = this.options.isSelected(row);
+    return el('div', {
+      role: 'row',
+      class: `grid-row${selected ? ' selected' : ''}`,
+      'aria-rowindex': String(row + 2),
+      'aria-selected': String(selected),
+      'data-row': String(row)
+    },
+              ...this.columns.map((column, i) => {
+                const cell =
+                    el('div', {
+                      role: 'gridcell',
+                      class: `grid-cell${column.numeric ? ' numeric' : ''}`,
+                      'aria-colindex': String(i + 1),
+                      'data-column': String(i),
+                      tabindex: '-1'
+                    },
+                       this.options.cell(row, column));
+                cell.style.width = `${column.width}px`;
+                return cell;
+              }));
   }
 
   /** Selection or contents changed, rows did not. */

@@ -10,6 +10,7 @@ import './experiments_list_test.js';
 import './filter_test.js';
 import './graph_state_test.js';
 import './graph_test.js';
+import './grid_test.js';
 import './log_tail_test.js';
 import './merged_test.js';
 import './nodes_test.js';
