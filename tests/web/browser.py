@@ -15,6 +15,9 @@ import urllib.request
 
 # Seconds; an upper bound for anything that is awaited: a slow machine, as one beside a build, only makes the test slow.
 PATIENCE = 240
+# A promise: what the page has heard of until now is drawn. It draws in a task behind that, and charts when a frame has
+# told them their size.
+DRAWN = "new Promise((resolve) => setTimeout(() => requestAnimationFrame(() => setTimeout(resolve))))"
 
 
 def find_browser():
@@ -83,6 +86,17 @@ class Browser:
 
     def go(self, url):
         self.do("POST", "/url", {"url": url})
+
+    def follow(self, address):
+        """Goes where an address of the page points, "#" and what is behind it, and returns when the page has drawn what it
+        has of that."""
+        self.run("""
+            return new Promise((resolve) => {
+              const before = location.href;
+              location.hash = arguments[0];
+              if (location.href === before) return resolve();
+              addEventListener('hashchange', resolve, {once: true});
+            }).then(() => %s);""" % DRAWN, address)
 
     def run(self, script, *arguments):
         return self.do("POST", "/execute/sync", {"script": script, "args": list(arguments)})

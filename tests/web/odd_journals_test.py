@@ -199,7 +199,7 @@ class OddJournalsTest(JournalTest):
             "rows.map((row) => [...row.children].map((c) => c.textContent))"))
         self.assertEqual(shown, {str(model["id"]): expected.duration(expected.seconds_of(model))
                                  for model in self.trials["models"]})
-        self.browser.run("location.hash = '#/?compare=clock-back&by=time'")
+        self.browser.follow("#/?compare=clock-back&by=time")
         self.browser.wait("return [...document.querySelectorAll('figure.chart figcaption')].some((c) => "
                           "c.textContent.includes('clock-back: 0.7'))")
         self.check_quiet("experiments")
@@ -277,7 +277,7 @@ class OddJournalsTest(JournalTest):
                 self.open(view, sel="1,2,3")
                 self.check_text(view)
         self.check_that_it_is_usable()
-        self.browser.run("location.hash = '#/?compare=hostile'")
+        self.browser.follow("#/?compare=hostile")
         self.browser.wait("return document.querySelector('main table')?.textContent.includes('<b>bold</b>') && "
                           "document.querySelector('figure.chart figcaption').textContent.includes('hostile')")
         self.check_text("experiments")

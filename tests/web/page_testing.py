@@ -26,8 +26,7 @@ class PageTest(unittest.TestCase):
         return json.loads(done.stdout)
 
     def open(self, view, **parameters):
-        self.browser.run("location.hash = arguments[0]", "#/e/%s/%s?%s" % (
-            self.name, view, urllib.parse.urlencode(parameters)))
+        self.browser.follow("#/e/%s/%s?%s" % (self.name, view, urllib.parse.urlencode(parameters)))
         self.browser.wait(
             "return document.querySelector('.state-loading') === null && location.hash.includes(arguments[0]) && "
             "document.querySelector('main').children.length > 0 && "

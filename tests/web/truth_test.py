@@ -191,7 +191,7 @@ class TruthTest(JournalTest):
         self.assertEqual([entry for entry in self.browser.log("browser") if entry["level"] == "SEVERE"], [])
         self.tell("end %s DONE" % self.name)
         # What cannot be read says where it lies.
-        self.browser.run("location.hash = '#/e/broken-1/overview'")
+        self.browser.follow("#/e/broken-1/overview")
         self.browser.wait("return /broken-1.*journal.db/.test(document.body.textContent)")
 
     def check_journal(self, engine):
@@ -217,7 +217,7 @@ class TruthTest(JournalTest):
 
     def check_experiments(self, names):
         known = {one["id"]: one for one in self.lanista("list")["experiments"]}
-        self.browser.run("location.hash = '#/'")
+        self.browser.follow("#/")
         # The list of before is shown until the new one has come. Experiments of other tests may run on.
         self.browser.wait("const rows = [...document.querySelectorAll('main tbody tr')].map((row) => row.textContent); "
                           "return arguments[0].every((name) => rows.some((text) => text.includes(name) && "
@@ -240,7 +240,7 @@ class TruthTest(JournalTest):
     def check_compared(self, names):
         """The best of several experiments in one chart."""
         names = names[:8]  # No more are compared.
-        self.browser.run("location.hash = arguments[0]", "#/?compare=" + ",".join(names))
+        self.browser.follow("#/?compare=" + ",".join(names))
         self.browser.wait("const text = document.querySelector('figure.chart figcaption')?.textContent ?? ''; "
                           "return arguments[0].every((name) => text.includes(name + ': '))", names)
         wanted = []
