@@ -93,6 +93,16 @@ export class OverviewView {
     }
     this.drawTiles();
     this.clock();
+    this.drawEmpty();
+    this.drawTools();
+    this.best.redraw();
+    this.front.chart.redraw();
+    this.drawWaiting();
+    this.drawFailures();
+  }
+
+  /** What stands in the place of charts as long as there are no models. */
+  drawEmpty() {
     const none = this.table().model.length === 0;
     this.charts.hidden = none;
     fill(
@@ -101,11 +111,6 @@ export class OverviewView {
                    'empty', 'No models yet',
                    'They show here as soon as the space is known and the strategy proposes the first.') :
                null);
-    this.drawTools();
-    this.best.redraw();
-    this.front.chart.redraw();
-    this.drawWaiting();
-    this.drawFailures();
   }
 
   /** @param {string} filter */
@@ -121,6 +126,7 @@ export class OverviewView {
     const counts = countStates(table);
     if ([...counts.keys()].some((state) => !this.counts.has(state))) {
       this.drawTiles();
+      this.drawEmpty();
       return;
     }
     for (const [state, place] of this.counts) {
