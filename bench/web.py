@@ -75,7 +75,7 @@ class Size:
         self.report_seconds = 2 if quick else 15
         self.trials = 20000 if quick else 60000
         self.cost_rounds = 1 if quick else 8
-        self.cost_seconds = 2 if quick else 5
+        self.cost_seconds = 2 if quick else 3
 
 
 def program(name):
@@ -372,7 +372,9 @@ def measure_cost(folder, size, figures):
         page.close()
     if not ratios:
         raise RuntimeError("the search was over before its page was open and closed again: it needs more trials")
-    figures["page_cost"] = 1 - statistics.median(ratios)
+    figures["page_cost"] = 1 - statistics.mean(ratios)
+    if len(ratios) > 1:
+        figures["page_cost_standard_error"] = statistics.stdev(ratios) / math.sqrt(len(ratios))
 
 
 def make_journal(folder, name, models, steps):
