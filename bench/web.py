@@ -74,7 +74,7 @@ class Size:
         self.scroll_frames = 60 if quick else 300
         self.report_seconds = 2 if quick else 15
         self.trials = 20000 if quick else 60000
-        self.cost_rounds = 1 if quick else 8
+        self.cost_rounds = 1 if quick else 5
         self.cost_seconds = 2 if quick else 3
 
 
@@ -439,7 +439,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="lanista-bench-web-")
     try:
         for part in options.part or PARTS:
-            print(PARTS[part].__doc__, flush=True)
+            print("web: " + part, flush=True)
             PARTS[part](folder, size, figures)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
