@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gmock/gmock.h"
+#include "google/protobuf/wrappers.pb.h"
 #include "gtest/gtest.h"
 #include "spdlog/spdlog.h"
 
@@ -51,6 +52,20 @@ TEST(LoggingTest, SaysWhichMessageCannotBeFormatted) {
   RedirectConsoleLog(nullptr);
   EXPECT_THAT(console, HasSubstr("lanista: warning: a message cannot be formatted ("));
   EXPECT_THAT(console, HasSubstr("): {} and {}\n"));
+}
+
+TEST(LoggingTest, WhatProtobufSaysOfForeignBytesIsForTheFileAlone) {
+  LoggingOptions options;
+  options.console_level = "info";
+  options.file = ::testing::TempDir() + "/protobuf_" + std::to_string(getpid()) + ".log";
+  ASSERT_TRUE(SetUpLogging(options).ok());
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(google::protobuf::StringValue().ParseFromString("\x0a\x02\xff\xfe"));
+  spdlog::default_logger()->flush();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  std::ifstream file(options.file);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(text, HasSubstr(" D protobuf: String field 'google.protobuf.StringValue.value' contains invalid UTF-8"));
 }
 
 TEST(LoggingTest, RefusesUnknownLevelsAndFilesThatCannotBeWritten) {
