@@ -361,20 +361,23 @@ def measure_cost(folder, size, figures):
     config = os.path.join(folder, "constant.textproto")
     with open(config, "w", encoding="utf-8") as file:
         file.write(CONSTANT_SEARCH % size.trials)
-    ratios = []
+    # Of each round: ratios in a round share the times in which the page was closed.
+    means = []
     page = Page()
     try:
         for i in range(size.cost_rounds):
             ends, times = run_watched(config, os.path.join(folder, "constant-%d" % i), page, size.cost_seconds)
             ended = [bisect.bisect(ends, end) - bisect.bisect(ends, begin) for begin, end in times if end < ends[-1]]
-            ratios += [2 * ended[k] / (ended[k - 1] + ended[k + 1]) for k in range(1, len(ended) - 1, 2)]
+            ratios = [2 * ended[k] / (ended[k - 1] + ended[k + 1]) for k in range(1, len(ended) - 1, 2)]
+            if ratios:
+                means.append(statistics.mean(ratios))
     finally:
         page.close()
-    if not ratios:
+    if not means:
         raise RuntimeError("the search was over before its page was open and closed again: it needs more trials")
-    figures["page_cost"] = 1 - statistics.mean(ratios)
-    if len(ratios) > 1:
-        figures["page_cost_standard_error"] = statistics.stdev(ratios) / math.sqrt(len(ratios))
+    figures["page_cost"] = 1 - statistics.mean(means)
+    if len(means) > 1:
+        figures["page_cost_standard_error"] = statistics.stdev(means) / math.sqrt(len(means))
 
 
 def make_journal(folder, name, models, steps):
@@ -438,9 +441,12 @@ def main():
     figures = {}
     folder = tempfile.mkdtemp(prefix="lanista-bench-web-")
     try:
-        for part in options.part or PARTS:
+        # `head` writes into the journal of `journals`.
+        for part, measure in PARTS.items():
+            if options.part and part not in options.part:
+                continue
             print("web: " + part, flush=True)
-            PARTS[part](folder, size, figures)
+            measure(folder, size, figures)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for name, value in sorted(figures.items()):

@@ -29,14 +29,18 @@ function count_skipped(name, all) {
   if (allowed_skips == "" || name in allowed || all in allowed) return
   count_failure(name ": skipped, and not listed in " allowed_skips)
 }
-function read_report(path,   quoted, output, suite, name) {
+function count_failed_case(name) {
+  count_failure(report_label ": " name)
+  explained[report_label] = 1
+}
+function read_report(path,   quoted, output, suite, name, counted) {
   quoted = output = 0
   while ((getline <path) > 0) {
     if (/<system-out>/) output = 1  # Bazel's own report of a program that writes none
-    if (!quoted && name != "" && /^ *<(failure|error) /) {
-      count_failure(report_label ": " name)
-      explained[report_label] = 1
-      name = ""  # a test case may have failures more than one
+    # GoogleTest writes a line for each failure of a test case.
+    if (!quoted && !counted && /^ *<failure /) {
+      count_failed_case(name)
+      counted = 1
     }
     if (/<!\[CDATA\[/) quoted = 1  # output, or a failure message: anything may stand in it
     if (quoted) {
@@ -50,8 +54,10 @@ function read_report(path,   quoted, output, suite, name) {
     }
     if (/^ *<testcase /) {
       suite = attribute("classname")
-      name = suite "." attribute("name")
+      name = (suite == "" ? "" : suite ".") attribute("name")
+      counted = 0
       if (/(result="skipped"|status="notrun")/) count_skipped(name, suite ".*")
+      if (/><error /) count_failed_case(name)  # Bazel's own report
     }
     if (!/^ *<testsuite /) continue
     passed += attribute("tests") - attribute("failures") - attribute("errors") - attribute("skipped") - attribute("disabled")

@@ -27,6 +27,7 @@ export ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:alloc_dealloc_mismatch
 for target; do
   echo "fuzz.sh: $target"
   mkdir -p "$folder/$target"
+  # Without a line for each input that is new: they would hide what else a CI machine printed.
   if ! "bazel-bin/tests/fuzz/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 -max_len=16384 \
     -verbosity=0 -print_final_stats=1 -artifact_prefix="$folder/$target-" "$folder/$target" "tests/fuzz/corpus/$target"; then
     echo "fuzz.sh: $target is broken by the input that is named above; run it again with" >&2

@@ -54,7 +54,10 @@ run_tests() {
   : >"$events"
   status=0
   bazel test --keep_going --build_event_json_file="$events" "$@" || status=$?
-  awk -f scripts/count_tests.awk ${ci:+-v allowed_skips=tests/allowed_skips.txt} "$events" >"$counts"
+  awk -f scripts/count_tests.awk ${ci:+-v allowed_skips=tests/allowed_skips.txt} "$events" >"$counts" || {
+    count_failure "scripts/count_tests.awk"
+    return
+  }
   read -r cases_passed cases_failed cases_skipped <"$counts"
   passed=$((passed + cases_passed))
   failed=$((failed + cases_failed))

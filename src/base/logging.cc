@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
 #include "spdlog/common.h"
 #include "spdlog/logger.h"
 #include "spdlog/sinks/base_sink.h"
@@ -68,16 +67,6 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   return spdlog::level::err;
 }
 
-// What protobuf says of bytes that are no message. Whoever gave them is told by a status, and a head's console would be
-// full of what strangers send.
-void LogOfProtobuf(google::protobuf::LogLevel level, const char*, int, const std::string& text) {
-  if (level == google::protobuf::LOGLEVEL_FATAL) {
-    LogError("protobuf: {}", text);
-  } else {
-    LogDebug("protobuf: {}", text);
-  }
-}
-
 }  // namespace
 
 void Log(LogLevel level, fmt::string_view format, fmt::format_args args) {
@@ -120,7 +109,6 @@ absl::Status SetUpLogging(const LoggingOptions& options) {
   // A full disk must not flood the console, nor end the search.
   logger->set_error_handler([](const std::string&) {});
   spdlog::set_default_logger(std::move(logger));
-  google::protobuf::SetLogHandler(LogOfProtobuf);
   return absl::OkStatus();
 }
 

@@ -3,7 +3,6 @@
 // A message is written as fmt writes it, from any thread. A line about an experiment, a trial or a node begins with
 // LogTag or NodeTag, so that all lines about one of them can be found:
 //   LogWarning("{}model 7 failed: {}", LogTag(experiment, trial), reason);
-// What protobuf has to say is logged, too, as debug.
 // On stderr each message is one printable line (display_text.h); the file has it as it was logged.
 #ifndef LANISTA_SRC_BASE_LOGGING_H_
 #define LANISTA_SRC_BASE_LOGGING_H_

@@ -163,7 +163,7 @@ class Head {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   spdlog::set_level(spdlog::level::off);
-  // It would say a line for each text that is no UTF-8.
+  // Protobuf would print a line for each text that is no UTF-8.
   const google::protobuf::LogSilencer silencer;
   fuzz::Input input(data, size);
   Head head;

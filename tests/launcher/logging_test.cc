@@ -10,6 +10,7 @@
 #include "google/protobuf/wrappers.pb.h"
 #include "gtest/gtest.h"
 #include "spdlog/spdlog.h"
+#include "src/base/protobuf_log.h"
 
 namespace lanista {
 namespace {
@@ -54,18 +55,21 @@ TEST(LoggingTest, SaysWhichMessageCannotBeFormatted) {
   EXPECT_THAT(console, HasSubstr("): {} and {}\n"));
 }
 
-TEST(LoggingTest, WhatProtobufSaysOfForeignBytesIsForTheFileAlone) {
-  LoggingOptions options;
-  options.console_level = "info";
-  options.file = ::testing::TempDir() + "/protobuf_" + std::to_string(getpid()) + ".log";
-  ASSERT_TRUE(SetUpLogging(options).ok());
+TEST(LoggingTest, WhatProtobufSaysIsLoggedButForWhatItSaysOfForeignBytes) {
+  ASSERT_TRUE(SetUpLogging(LoggingOptions()).ok());
+  TakeProtobufLog();
+  std::string console;
+  RedirectConsoleLog([&console](absl::string_view line) { console.append(line.data(), line.size()); });
   ::testing::internal::CaptureStderr();
-  EXPECT_FALSE(google::protobuf::StringValue().ParseFromString("\x0a\x02\xff\xfe"));
-  spdlog::default_logger()->flush();
+  google::protobuf::StringValue value;
+  EXPECT_FALSE(value.ParseFromString("\x0a\x02\xff\xfe"));
+  EXPECT_EQ(console, "");
+  value.set_value("\xff");
+  value.SerializeAsString();
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-  std::ifstream file(options.file);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  EXPECT_THAT(text, HasSubstr(" D protobuf: String field 'google.protobuf.StringValue.value' contains invalid UTF-8"));
+  RedirectConsoleLog(nullptr);
+  EXPECT_THAT(console, HasSubstr("lanista: error: protobuf: String field 'google.protobuf.StringValue.value' contains "
+                                 "invalid UTF-8 data when serializing"));
 }
 
 TEST(LoggingTest, RefusesUnknownLevelsAndFilesThatCannotBeWritten) {

@@ -87,6 +87,15 @@ expect "0 0 1" program program_allowed
 expect "0 1 1" program one_allowed "//a:program: skipped, and not listed in one_allowed"
 expect "1 0 0" ran one_allowed
 
+# A program's shards, of which one failed: Bazel's own report is one line.
+sed 's|></testcase>|><error message="exited with error code 139"></error></testcase>|; s/errors="0"/errors="1"/; /SKIPPED/d' \
+  program.xml >crashed.xml
+{
+  event //a:shards FAILED mixed.xml
+  event //a:shards FAILED crashed.xml | grep testResult
+} >shards
+expect "2 2 2" shards "" "//a:shards: Net.Fails" "//a:shards: a/program"
+
 # A test that failed without a report of a failure, and one that could not be built.
 event //a:silent FAILED silent.xml >silent
 expect "1 1 0" silent "" //a:silent

@@ -15,8 +15,8 @@ import urllib.request
 
 # Seconds; an upper bound for anything that is awaited: a slow machine, as one beside a build, only makes the test slow.
 PATIENCE = 240
-# A promise: what the page has heard of until now is drawn. It draws in a task behind that, and charts when a frame has
-# told them their size.
+# A promise: what the reader did is drawn, as far as the page has it. It draws in a task behind that, and charts when a
+# frame has told them their size. What a view loads, and events, which wait for their time (notices.js), are not awaited.
 DRAWN = "new Promise((resolve) => setTimeout(() => requestAnimationFrame(() => setTimeout(resolve))))"
 
 
@@ -89,7 +89,7 @@ class Browser:
 
     def follow(self, address):
         """Goes where an address of the page points, "#" and what is behind it, and returns when the page has drawn what it
-        has of that."""
+        has of that; the view may still load more."""
         self.run("""
             return new Promise((resolve) => {
               const before = location.href;

@@ -57,10 +57,10 @@ export class Grid {
            this.head, this.body);
     // The cell that has, or would get, the focus; row -1 is the header.
     this.at = {row: -1, column: 0};
-    /** The first row that is an element; -1: what they show is old. */
+    /** The rows that have elements: from the first one up to `last`, which has none. -1: all are to be made anew. */
     this.first = -1;
     this.last = -1;
-    /** @type {Map<number, HTMLElement>} by row: while they stay in sight, scrolling keeps them */
+    /** @type {Map<number, HTMLElement>} by row; scrolling keeps those that go on being drawn */
     this.lines = new Map();
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.element);
@@ -72,7 +72,7 @@ export class Grid {
 
   /** @param {GridColumn[]} columns @param {number} rows */
   set(columns, rows) {
-    const had = this.element.contains(document.activeElement) && document.activeElement !== this.element;
+    const headHadFocus = this.head.contains(document.activeElement);
     this.columns = columns;
     this.rows = rows;
     this.at.row = Math.min(this.at.row, rows - 1);
@@ -101,7 +101,7 @@ export class Grid {
     this.body.style.height = `${Math.min(rows * ROW_HEIGHT, MAX_HEIGHT)}px`;
     this.first = -1;
     this.draw();
-    this.mark(had);
+    if (headHadFocus) this.mark(true);
   }
 
   /** Pixels of rows by pixels scrolled: very long tables are scrolled in proportion, to their last row. */
@@ -114,8 +114,8 @@ export class Grid {
 
   draw() {
     const hadFocus = this.body.contains(document.activeElement);
-    // Where they stood, old rows would still be scrolled to.
-    if (this.first < 0) this.keep(0, 0);
+    // Old rows below the new end would still be scrolled to.
+    if (this.first < 0) this.keepRows(0, 0);
     const height = this.element.clientHeight;
     const top = this.element.scrollTop * this.ratio();
     const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - MARGIN);
@@ -123,7 +123,7 @@ export class Grid {
     if (first === this.first && last === this.last) return;
     this.first = first;
     this.last = last;
-    this.keep(first, last);
+    this.keepRows(first, last);
     const shift = top - this.element.scrollTop;
     let next = this.body.firstElementChild;
     for (let row = first; row < last; ++row) {
@@ -137,11 +137,17 @@ export class Grid {
       }
       line.style.transform = `translateY(${row * ROW_HEIGHT - shift}px)`;
     }
-    this.mark(hadFocus);
+    const lost = hadFocus && !this.body.contains(document.activeElement);
+    if (lost && this.at.row >= 0 && !this.lines.has(this.at.row)) {
+      // The cell is out of sight: keys go on from it.
+      this.element.focus({preventScroll: true});
+    } else {
+      this.mark(lost);
+    }
   }
 
   /** Removes the elements of other rows. @param {number} first @param {number} last  the one behind the last one */
-  keep(first, last) {
+  keepRows(first, last) {
     for (const [row, line] of this.lines) {
       if (row >= first && row < last) continue;
       line.remove();
@@ -172,12 +178,6 @@ export class Grid {
                 cell.style.width = `${column.width}px`;
                 return cell;
               }));
-  }
-
-  /** Selection or contents changed, rows did not. */
-  refresh() {
-    this.first = -1;
-    this.draw();
   }
 
   /** @param {boolean} focus */

@@ -34,6 +34,8 @@ export class ModelsView {
       rowOpened: (row) => store.go(otherView(store.route, 'model', this.modelAt(row))),
       isSelected: (row) => store.selected.has(this.modelAt(row)),
     });
+    /** @type {number[]} rows of the table, as the grid shows them until the next update */
+    this.rows = [];
     this.jump = el('input', {
       type: 'text',
       inputmode: 'numeric',
@@ -80,7 +82,7 @@ export class ModelsView {
 
   /** @param {number} row  shown */
   modelAt(row) {
-    return this.table().model[this.store.selection().rows[row]];
+    return this.table().model[this.rows[row]];
   }
 
   /** @param {Set<string>} changes */
@@ -91,6 +93,7 @@ export class ModelsView {
       this.key = key;
       this.fillColumns();
     }
+    this.rows = rows;
     this.byId = new Map(columns.map((c) => [c.id, c]));
     const marks =
         new Map(sort.map((k, i) => [k.column.id, `${k.descending ? '▼' : '▲'}${sort.length > 1 ? i + 1 : ''}`]));
@@ -148,7 +151,7 @@ export class ModelsView {
 
   /** @param {number} row @param {import('./grid.js').GridColumn} gridColumn */
   cell(row, gridColumn) {
-    const index = this.store.selection().rows[row];
+    const index = this.rows[row];
     const table = this.table();
     if (gridColumn.id === 'model') {
       const star = this.store.current?.notes.get(table.model[index])?.star;
@@ -209,7 +212,7 @@ export class ModelsView {
 
   /** @param {number} model */
   jumpTo(model) {
-    const row = this.store.selection().rows.findIndex((index) => this.table().model[index] === model);
+    const row = this.rows.findIndex((index) => this.table().model[index] === model);
     this.jumpNote.textContent = row >= 0 ? '' :
         this.table().rowOf.has(model)    ? `the filter hides model ${model}` :
                                            `there is no model ${this.jump.value}`;

@@ -2,8 +2,10 @@ import {Grid} from '../../../src/web/page/grid.js';
 
 import {check, equal, test} from './harness.js';
 
-/** Node has no elements: these run in the browser alone. */
-const inBrowser = typeof document !== 'undefined';
+/** Node has no elements. @param {string} name @param {() => void} run */
+function testInBrowser(name, run) {
+  if (typeof document !== 'undefined') test(name, run);
+}
 
 /** A grid of so many rows whose cells say how often they were made. */
 function shownGrid(rows) {
@@ -43,8 +45,7 @@ function scrollTo(grid, top) {
   return rows;
 }
 
-test('a table that is scrolled makes those rows that come in sight, and keeps the others in their order', () => {
-  if (!inBrowser) return;
+testInBrowser('a table that is scrolled makes those rows that come in sight, and keeps the others in their order', () => {
   const {grid, made} = shownGrid(1000);
   for (const top of [0, 160, 320, 96, 9600, 9440, 31680, 0]) scrollTo(grid, top);
   made.clear();
@@ -56,13 +57,12 @@ test('a table that is scrolled makes those rows that come in sight, and keeps th
   grid.element.remove();
 });
 
-test('what a table shows is made anew when its contents change', () => {
-  if (!inBrowser) return;
+testInBrowser('what a table shows is made anew when its contents change', () => {
   const {grid, made, selected} = shownGrid(1000);
   const rows = scrollTo(grid, 320);
   made.clear();
   selected.add(rows[3]);
-  grid.refresh();
+  grid.set(grid.columns, 1000);
   equal([...made.keys()], rows);
   equal(shownRows(grid), rows);
   equal(grid.body.children[3].getAttribute('aria-selected'), 'true');
@@ -72,11 +72,34 @@ test('what a table shows is made anew when its contents change', () => {
   grid.element.remove();
 });
 
-test('a table that is too long for a browser is scrolled in proportion', () => {
-  if (!inBrowser) return;
+testInBrowser('the cell that has the focus keeps it while it is scrolled, and keys go on from it when it is out of sight', () => {
+  const {grid} = shownGrid(1000);
+  grid.goTo(12);
+  const cell = document.activeElement;
+  equal([cell.getAttribute('role'), cell.textContent], ['gridcell', 'row 12']);
+  scrollTo(grid, grid.element.scrollTop + 64);
+  check(document.activeElement === cell, 'the focus has left a cell that is in sight');
+  scrollTo(grid, 9600);
+  check(document.activeElement === grid.element, 'the focus has left the table');
+  equal(grid.at.row, 12);
+  grid.element.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown'}));
+  equal(document.activeElement.textContent, 'row 13');
+  // Contents that change take the focus with them.
+  grid.set(grid.columns, 1000);
+  equal(document.activeElement.textContent, 'row 13');
+  grid.goTo(-1);
+  grid.set(grid.columns, 1000);
+  equal(document.activeElement.getAttribute('role'), 'columnheader');
+  grid.destroy();
+  grid.element.remove();
+});
+
+testInBrowser('a table that is too long for a browser is scrolled in proportion', () => {
   const {grid} = shownGrid(1e6);
   const last = scrollTo(grid, 8e6);
   equal(last[last.length - 1], 999999);
+  const below = grid.body.lastElementChild.getBoundingClientRect().bottom - grid.element.getBoundingClientRect().bottom;
+  check(below <= 0, `the last row ends ${below} pixels below the table`);
   const half = scrollTo(grid, 4e6);
   equal(Math.abs(half[0] - 5e5) < 100, true);
   // Rows stand where they are in sight.
@@ -85,7 +108,7 @@ test('a table that is too long for a browser is scrolled in proportion', () => {
     const seen = Math.floor(grid.element.scrollTop * grid.ratio() / 32);
     const line = [...grid.body.children].find((l) => Number(l.getAttribute('data-row')) === seen);
     const shift = grid.element.scrollTop - Number(/translateY\((.*)px\)/.exec(line.style.transform)[1]);
-    check(shift >= 0 && shift < 33, `row ${seen} stands ${shift} pixels above the upper edge`);
+    check(shift >= 0 && shift < 32, `row ${seen} stands ${shift} pixels above the upper edge`);
   }
   grid.destroy();
   grid.element.remove();
