@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what is missing, builds everything and runs all tests; the checks of the sources (format, which room includes
-# which, documents, suites) count as one test each. The last lines name what failed and count test cases: "N passed, N failed".
+# which, documents, suites) count as one test each. The last lines name what failed and count test cases:
+# "N passed, N failed".
 #
 #   scripts/test.sh [--ci]
 #

@@ -117,14 +117,16 @@ export class Grid {
     // Old rows below the new end would still be scrolled to.
     if (this.first < 0) this.keepRows(0, 0);
     const height = this.element.clientHeight;
-    const top = this.element.scrollTop * this.ratio();
+    // Read before rows change: behind that, the browser would lay all out for the answer.
+    const scrolled = this.element.scrollTop;
+    const top = scrolled * this.ratio();
     const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - MARGIN);
     const last = Math.min(this.rows, Math.ceil((top + height) / ROW_HEIGHT) + MARGIN);
     if (first === this.first && last === this.last) return;
     this.first = first;
     this.last = last;
     this.keepRows(first, last);
-    const shift = top - this.element.scrollTop;
+    const shift = top - scrolled;
     let next = this.body.firstElementChild;
     for (let row = first; row < last; ++row) {
       let line = this.lines.get(row);
