@@ -75,7 +75,9 @@ class Size:
         self.report_seconds = 2 if quick else 15
         self.trials = 20000 if quick else 60000
         self.cost_rounds = 1 if quick else 5
-        self.cost_seconds = 2 if quick else 3
+        # A page that was opened a moment ago has its scripts compiled.
+        self.cost_warm_up_seconds = 0.5 if quick else 2
+        self.cost_seconds = 2 if quick else 4
 
 
 def program(name):
@@ -322,7 +324,7 @@ def open_overview(page, link, over):
     page.wait("return document.querySelectorAll('.tile').length > 1", over=over)
 
 
-def run_watched(config, state, page, seconds):
+def run_watched(config, state, page, size):
     """Runs a search whose page is closed for some seconds, then open for as many, and so on to its end. When its models
     ended, in their order; and these times, as (begin, end): seconds since 1970. To open the page belongs to none."""
     search = Process(program("LANISTA"), "run", config, "--state-dir", state, "--web", "0")
@@ -342,10 +344,10 @@ def run_watched(config, state, page, seconds):
                 if search.process.wait(timeout=10) == 0:
                     break
                 raise
-        time.sleep(0.5)
+        time.sleep(size.cost_warm_up_seconds)
         begin = time.time()
-        time.sleep(seconds)
-        times.append((begin, begin + seconds))
+        time.sleep(size.cost_seconds)
+        times.append((begin, begin + size.cost_seconds))
     drain.join()
     if search.process.wait() != 0:
         raise RuntimeError("`lanista run` failed")
@@ -366,7 +368,7 @@ def measure_cost(folder, size, figures):
     page = Page()
     try:
         for i in range(size.cost_rounds):
-            ends, times = run_watched(config, os.path.join(folder, "constant-%d" % i), page, size.cost_seconds)
+            ends, times = run_watched(config, os.path.join(folder, "constant-%d" % i), page, size)
             ended = [bisect.bisect(ends, end) - bisect.bisect(ends, begin) for begin, end in times if end < ends[-1]]
             ratios = [2 * ended[k] / (ended[k - 1] + ended[k + 1]) for k in range(1, len(ended) - 1, 2)]
             if ratios:

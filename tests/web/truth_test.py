@@ -22,6 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 ENGINES = ("direct", "graph", "cgo")
 # How each engine's experiment ends; None: its process is gone.
 ENDS = {"direct": "DONE", "graph": None, "cgo": "STOPPED"}
+GRAPH_LIMIT = 500  # The max_trial_number of the graph engine's configuration in random_journal.h.
 METRICS = ("default", "params", "loss")
 # The browser's hours off UTC: local times are not UTC by chance.
 ZONE, OFFSET = "Asia/Kolkata", 5.5
@@ -200,6 +201,8 @@ class TruthTest(JournalTest):
         self.open("overview")
         self.browser.wait("return document.querySelectorAll('.tile').length > 2")
         self.tell("grow %s 22" % self.name)
+        if engine == "graph":  # The one whose models are limited.
+            self.check_time_left()
         self.end(self.name, engine)
         self.show = self.lanista("show", self.name)
         self.trials = self.lanista("trials", self.name)
@@ -214,6 +217,13 @@ class TruthTest(JournalTest):
             self.check_cgo()
         self.check_model_pages()
         self.check_compare()
+
+    def check_time_left(self):
+        left = expected.time_left(self.lanista("trials", self.name), GRAPH_LIMIT)
+        # The page knows times to the millisecond.
+        wanted = ["about %s left" % expected.duration(round(left + off)) for off in (-0.5, 0, 0.5)]
+        self.browser.wait("const text = document.querySelector('main').textContent; "
+                          "return arguments[0].some((wanted) => text.includes(wanted))", wanted)
 
     def check_experiments(self, names):
         known = {one["id"]: one for one in self.lanista("list")["experiments"]}

@@ -367,7 +367,7 @@ export function frameOf(width, height) {
 
 /**
  * A domain that is no single point and has some air.
- * @param {number[]} values finite @param {number} [air] @returns {[number, number]}
+ * @param {Iterable<number>} values finite @param {number} [air] @returns {[number, number]}
  */
 export function paddedDomain(values, air = 0.04) {
   let low = Infinity;

@@ -6,7 +6,7 @@ const EVENT_PACE = 150;
 const SHARE = 100;
 const GLANCE_SHARE = 20;
 /** but nobody waits for longer than this, ms. */
-const LONGEST = 4000;
+const LONGEST = 10000;
 
 /**
  * What tells the time, and when to draw. A frame is never drawn while nobody sees the page.

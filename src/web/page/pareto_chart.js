@@ -12,10 +12,11 @@ import {hasEnded, paretoFront} from './stats.js';
 /**
  * Rings the selected models among the points of a chart.
  * @param {import('./store.js').Store} store @param {CanvasRenderingContext2D} ctx
- * @param {import('./chart.js').Point[]} points
+ * @param {() => import('./chart.js').Point[]} points
  */
 export function drawSelected(store, ctx, points) {
-  for (const point of points) {
+  if (store.selected.size === 0) return;
+  for (const point of points()) {
     if (point.model === undefined || !store.selected.has(point.model)) continue;
     ctx.strokeStyle = colorOf(store, point.model);
     ctx.lineWidth = 2.5;
@@ -33,18 +34,20 @@ export class ParetoChart {
   /** @param {import('./store.js').Store} store */
   constructor(store) {
     this.store = store;
-    /** @type {import('./chart.js').Point[]} */
-    this.points = [];
+    /** @type {import('./chart.js').Point[]|null} made when they are asked for: few pictures are pointed at */
+    this.madePoints = null;
+    /** Where the models of `drawn` are. @type {{x: number, y: number}[]} */
+    this.places = [];
     /** @type {ReturnType<ParetoChart['data']>|null} what is drawn */
     this.drawn = null;
     this.chart = new Chart({
       title: 'Pareto front',
       height: (w) => w < 600 ? 240 : 300,
       draw: (c, w, h) => this.draw(c, w, h),
-      drawTop: (c) => drawSelected(this.store, c, this.points),
+      drawTop: (c) => drawSelected(this.store, c, () => this.points()),
       sentence: () => this.sentence(),
       table: () => this.table(),
-      points: () => this.points,
+      points: () => this.points(),
       activate: (point) => {
         if (point.model !== undefined) store.toggle(point.model);
       }
@@ -141,6 +144,20 @@ export class ParetoChart {
     };
   }
 
+  /** @returns {import('./chart.js').Point[]} */
+  points() {
+    if (this.madePoints || !this.drawn) return this.madePoints ?? [];
+    const {table} = this.current();
+    const {x, y, rows, front} = this.drawn;
+    return this.madePoints = this.places.map(
+               (place, i) => ({
+                 ...place,
+                 model: table.model[rows[i]],
+                 text: () => `model ${table.model[rows[i]]}${front.has(i) ? ', on the front' : ''}\n${
+                     oneLine(x?.title, 30)} ${x?.text(rows[i])}\n${oneLine(y?.title, 30)} ${y?.text(rows[i])}`
+               }));
+  }
+
   /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
   draw(ctx, width, height) {
     const {table} = this.current();
@@ -155,29 +172,20 @@ export class ParetoChart {
                                                                                                      undefined;
     drawAxes(
         ctx, frame, {x, y, xTitle: cx?.title ?? '', yTitle: cy?.title ?? '', xFormat: format(cx), yFormat: format(cy)});
-    this.points = [];
+    this.madePoints = null;
+    this.places = points.map((p) => ({x: x(p.x), y: y(p.y)}));
     const name = themeName();
     const drawn = new DrawnDots();
     ctx.lineWidth = 1;
-    points.forEach((p, i) => {
+    this.places.forEach((place, i) => {
       const state = table.state[rows[i]];
-      const px = x(p.x);
-      const py = y(p.y);
       const inFront = front.has(i);
-      if (drawn.add(inFront ? 'front' : state, px, py)) {
-        ctx.globalAlpha = inFront ? 1 : points.length > 1000 ? 0.35 : 0.6;
-        ctx.fillStyle = ctx.strokeStyle = inFront ? colors.accent :
-            state === 'SUCCEEDED'                 ? colors.faint :
-                                                    statusStyle(state)[name];
-        drawMark(ctx, state, px, py, inFront ? 4.5 : points.length > 1000 ? 1.8 : 2.6);
-      }
-      this.points.push({
-        x: px,
-        y: py,
-        model: table.model[rows[i]],
-        text: () => `model ${table.model[rows[i]]}${inFront ? ', on the front' : ''}\n${oneLine(cx?.title, 30)} ${
-            cx?.text(rows[i])}\n${oneLine(cy?.title, 30)} ${cy?.text(rows[i])}`
-      });
+      if (!drawn.add(inFront ? 'front' : state, place.x, place.y)) return;
+      ctx.globalAlpha = inFront ? 1 : points.length > 1000 ? 0.35 : 0.6;
+      ctx.fillStyle = ctx.strokeStyle = inFront ? colors.accent :
+          state === 'SUCCEEDED'                 ? colors.faint :
+                                                  statusStyle(state)[name];
+      drawMark(ctx, state, place.x, place.y, inFront ? 4.5 : points.length > 1000 ? 1.8 : 2.6);
     });
     ctx.globalAlpha = 1;
     const line = [...front].sort((a, b) => points[a].x - points[b].x);

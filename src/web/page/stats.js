@@ -277,38 +277,44 @@ export function secondsRun({show, shownAt}, now) {
 }
 
 /**
- * Seconds until an experiment's end, by the pace of the last models; null: nobody can tell.
+ * Seconds until so many models have ended, by the pace of the last ones; null: nobody can tell.
  * @param {Table} table
- * @param {{maxModels: number|null, maxSeconds: number|null}} limits
+ * @param {number|null} maxModels
  * @param {number} ran  secondsRun
  * @param {number} now  ms since 1970
  */
-export function timeLeft(table, limits, ran, now) {
-  if (table.status !== 'RUNNING' || table.started === null) return null;
-  let left = limits.maxSeconds === null ? Infinity : limits.maxSeconds - ran;
-  if (limits.maxModels !== null) {
-    const ends = [];
-    let done = 0;
-    for (let row = 0; row < table.model.length; ++row) {
-      // Infeasible models do not count towards the limit.
-      if (!hasEnded(table.state[row]) || table.state[row] === 'INFEASIBLE') continue;
-      ++done;
-      const end = table.end[row];
-      if (end !== null) ends.push(end);
-    }
-    ends.sort((a, b) => a - b);
-    const window = ends.slice(-Math.max(10, Math.ceil(ends.length / 4)));
-    // A pace needs two ends; what comes before the first one of the window is no part of it.
-    if (window.length >= 2 && window[window.length - 1] > window[0]) {
-      const longest = window.slice(1).reduce((most, end, i) => Math.max(most, end - window[i]), 0);
-      // After a resume, the longest pause between two ends is the time in which nothing ran.
-      const away = Math.max(0, now - table.started - 1000 * ran);
-      const span = window[window.length - 1] - window[0] - Math.min(longest, away);
-      const pace = span / (window.length - 1);
-      left = Math.min(left, Math.max(0, limits.maxModels - done) * pace / 1000);
-    }
+export function secondsOfModels(table, maxModels, ran, now) {
+  if (maxModels === null || table.started === null) return null;
+  const ends = [];
+  let done = 0;
+  for (let row = 0; row < table.model.length; ++row) {
+    // Infeasible models do not count towards the limit.
+    if (!hasEnded(table.state[row]) || table.state[row] === 'INFEASIBLE') continue;
+    ++done;
+    const end = table.end[row];
+    if (end !== null) ends.push(end);
   }
-  return Number.isFinite(left) ? Math.max(0, left) : null;
+  const window = Float64Array.from(ends).sort().slice(-Math.max(10, Math.ceil(ends.length / 4)));
+  // A pace needs two ends; what comes before the first one of the window is no part of it.
+  if (window.length < 2 || window[window.length - 1] === window[0]) return null;
+  let longest = 0;
+  for (let i = 1; i < window.length; ++i) longest = Math.max(longest, window[i] - window[i - 1]);
+  // After a resume, the longest pause between two ends is the time in which nothing ran.
+  const away = Math.max(0, now - table.started - 1000 * ran);
+  const span = window[window.length - 1] - window[0] - Math.min(longest, away);
+  return Math.max(0, maxModels - done) * span / (window.length - 1) / 1000;
+}
+
+/**
+ * Seconds until an experiment's end; null: nobody can tell.
+ * @param {Table} table
+ * @param {{maxSeconds: number|null}} limits
+ * @param {number} ran  secondsRun
+ * @param {number|null} ofModels  secondsOfModels
+ */
+export function timeLeft(table, {maxSeconds}, ran, ofModels) {
+  if (table.status !== 'RUNNING' || table.started === null || (maxSeconds === null && ofModels === null)) return null;
+  return Math.max(0, Math.min(maxSeconds === null ? Infinity : maxSeconds - ran, ofModels ?? Infinity));
 }
 
 /**

@@ -13,6 +13,10 @@ import {EventSourceOfTab} from './stream.js';
 /** States of an experiment that change by themselves. */
 const MOVING = new Set(['CREATED', 'RUNNING', 'STOPPING']);
 const POLL = 5000;
+/** A document that was long in coming is polled less often, so that it takes one part in so many of the time; but that
+    often at least, ms. */
+const SHOW_SHARE = 20;
+const LONGEST_POLL = 30000;
 const ENDED_PAUSE = 1000;
 /** Between the beginnings of two loads of the table, at least, ms; and how many times as long as the last one took. */
 const RELOAD_PACE = 4000;
@@ -61,6 +65,8 @@ export class Store {
     this.lastReload = 0;
     /** How long it took, ms. */
     this.reloadCost = 0;
+    /** Not before this is an experiment's document polled again, of performance.now(). */
+    this.nextShow = 0;
     this.selectedRows = new SelectedRows();
     /** @type {Promise<void>|null} the request for the list that is on its way */
     this.listing = null;
@@ -306,8 +312,12 @@ export class Store {
 
   /** @param {Current} current */
   async pollExperiment(current) {
+    const begun = performance.now();
+    if (begun < this.nextShow) return;
     try {
       const show = await this.api.json(experimentPath(current.id));
+      const cost = performance.now() - begun;
+      this.nextShow = begun + Math.min(LONGEST_POLL, SHOW_SHARE * cost) - POLL;
       if (this.current !== current) return;
       if (MOVING.has(current.table.status)) {
         // No event tells of models that have only been proposed.

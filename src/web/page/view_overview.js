@@ -10,7 +10,7 @@ import {quoteForFilter} from './filter.js';
 import {counted, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
 import {drawSelected, ParetoChart} from './pareto_chart.js';
 import {otherView, writeRoute} from './route.js';
-import {bestSoFar, countStates, findBest, groupFailures, hasEnded, secondsRun, timeLeft} from './stats.js';
+import {bestSoFar, countStates, findBest, groupFailures, hasEnded, secondsOfModels, secondsRun, timeLeft} from './stats.js';
 import {waitingFor} from './store.js';
 import {progressBar} from './view_experiments.js';
 
@@ -40,10 +40,14 @@ export class OverviewView {
     /** @type {Map<string, HTMLElement>} where the number of models with a status stands; '': of all */
     this.counts = new Map();
     this.progress = el('section', {class: 'card', 'aria-label': 'Progress'});
-    /** @type {import('./chart.js').Point[]} */
-    this.bestPoints = [];
     /** @type {import('./stats.js').BestPoint[]} what is drawn */
     this.line = [];
+    /** @type {import('./chart.js').Point[]|null} made when they are asked for: few pictures are pointed at */
+    this.madePoints = null;
+    /** Where it is drawn. @type {(p: import('./stats.js').BestPoint, value: number) => {x: number, y: number}} */
+    this.placeOf = () => ({x: 0, y: 0});
+    /** Seconds until its limit of models ends the search, as of the last update; null: nobody can tell. */
+    this.modelsLeft = /** @type {number|null} */ (null);
     const open = (/** @type {import('./chart.js').Point} */ point) => {
       if (point.model !== undefined) store.toggle(point.model);
     };
@@ -51,10 +55,10 @@ export class OverviewView {
       title: 'Best so far',
       height: (w) => w < 600 ? 240 : 300,
       draw: (c, w, h) => this.drawBest(c, w, h),
-      drawTop: (c) => drawSelected(this.store, c, this.bestPoints),
+      drawTop: (c) => drawSelected(this.store, c, () => this.bestPoints()),
       sentence: () => this.bestSentence(),
       table: () => this.bestTable(),
-      points: () => this.bestPoints,
+      points: () => this.bestPoints(),
       activate: open
     });
     this.front = new ParetoChart(store);
@@ -92,6 +96,7 @@ export class OverviewView {
       return;
     }
     this.drawTiles();
+    this.findModelsLeft();
     this.clock();
     this.drawEmpty();
     this.drawTools();
@@ -166,6 +171,14 @@ export class OverviewView {
                     this.modelsLink(`status = ${state.toLowerCase()}`))));
   }
 
+  /** Reads all models: not by the second. */
+  findModelsLeft() {
+    const {current} = this.store;
+    if (!current) return;
+    const now = Date.now();
+    this.modelsLeft = secondsOfModels(current.table, limitsOf(current.config).maxModels, secondsRun(current, now), now);
+  }
+
   /** What changes by the second. */
   clock() {
     const {current} = this.store;
@@ -187,7 +200,7 @@ export class OverviewView {
     models.unfinished =
         models.total - models.succeeded - models.failed - models.stopped_early - models.infeasible - models.canceled;
     const ran = secondsRun(current, now);
-    const left = timeLeft(table, limits, ran, now);
+    const left = timeLeft(table, limits, ran, this.modelsLeft);
     const running = table.status === 'RUNNING' || table.status === 'STOPPING';
     const waiting = waitingFor(current.show, table.status);
     const facts = [
@@ -260,6 +273,18 @@ export class OverviewView {
     };
   }
 
+  /** @returns {import('./chart.js').Point[]} */
+  bestPoints() {
+    const {model} = this.table();
+    this.madePoints ??= this.line.flatMap((p) => p.value === null ? [] : [{
+      ...this.placeOf(p, p.value),
+      model: model[p.row],
+      text: () => `model ${model[p.row]}: ${formatNumber(p.value)}${p.improved ? ', the best until then' : ''}\n${
+          formatTime(p.time)}`
+    }]);
+    return this.madePoints;
+  }
+
   /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
   drawBest(ctx, width, height) {
     const table = this.table();
@@ -270,7 +295,8 @@ export class OverviewView {
     const from = table.started ?? line[0]?.time ?? 0;
     const place = (/** @type {import('./stats.js').BestPoint} */ p) =>
         byTime ? ((p.time ?? from) - from) / 1000 : p.order;
-    const values = line.flatMap((p) => p.value === null ? [] : [p.value]).sort((a, b) => a - b);
+    const values =
+        Float64Array.from(line.filter((p) => p.value !== null), (p) => /** @type {number} */ (p.value)).sort();
     // Outliers would flatten everything: the axis has the best and nine tenths of the rest.
     const {metric, goal} = table.objectives[0];
     const cut = values.length > 20 ? goal === 'MINIMIZE' ? values.slice(0, Math.ceil(values.length * 0.95)) :
@@ -288,7 +314,8 @@ export class OverviewView {
       yTitle: oneLine(metric, 40),
       xFormat: byTime ? formatDuration : undefined
     });
-    this.bestPoints = [];
+    this.madePoints = null;
+    this.placeOf = (p, value) => ({x: x(place(p)), y: y(value)});
     const drawn = new DrawnDots();
     ctx.save();
     ctx.beginPath();
@@ -298,16 +325,8 @@ export class OverviewView {
     ctx.fillStyle = colors.faint;
     for (const p of line) {
       if (p.value === null) continue;
-      const px = x(place(p));
-      const py = y(p.value);
-      if (drawn.add('', px, py)) drawDot(ctx, px, py, line.length > 500 ? 1.6 : 2.6);
-      this.bestPoints.push({
-        x: px,
-        y: py,
-        model: table.model[p.row],
-        text: () => `model ${table.model[p.row]}: ${formatNumber(p.value)}${p.improved ? ', the best until then' : ''}\n${
-            formatTime(p.time)}`
-      });
+      const at = this.placeOf(p, p.value);
+      if (drawn.add('', at.x, at.y)) drawDot(ctx, at.x, at.y, line.length > 500 ? 1.6 : 2.6);
     }
     ctx.globalAlpha = 1;
     ctx.strokeStyle = colors.accent;

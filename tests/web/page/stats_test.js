@@ -2,7 +2,7 @@ import {brushedRows, brushFilter, choiceDepths, makeAxis, OFF_SHARE, placesIn, r
 import {allColumns, findColumn} from '../../../src/web/page/columns.js';
 import {decodeAttempts, updateFronts} from '../../../src/web/page/decode.js';
 import {compileFilter, filterRows} from '../../../src/web/page/filter.js';
-import {barsOf, bestSoFar, boxesByCandidate, busyShare, countStates, findBest, groupFailures, paretoFront, quantile, quantileBands, quantileBandsOver, secondsRun, timeLeft} from '../../../src/web/page/stats.js';
+import {barsOf, bestSoFar, boxesByCandidate, busyShare, countStates, findBest, groupFailures, paretoFront, quantile, quantileBands, quantileBandsOver, secondsOfModels, secondsRun, timeLeft} from '../../../src/web/page/stats.js';
 
 import {check, equal, test} from './harness.js';
 import {sampleTable} from './sample_table.js';
@@ -76,13 +76,16 @@ test('failures are grouped by reason and message', () => {
   equal([...countStates(table)], [['SUCCEEDED', 3], ['FAILED', 1], ['RUNNING', 1]]);
 });
 
+const leftOf = (table, limits, ran, now) =>
+    timeLeft(table, limits, ran, secondsOfModels(table, limits.maxModels, ran, now));
+
 test('time left goes by the pace, the limit of time ends it earlier, and nobody guesses from nothing', () => {
   const table = sampleTable();
-  equal(timeLeft(table, {maxModels: 13, maxSeconds: null}, 5, 6000), 6);
-  equal(timeLeft(table, {maxModels: 14, maxSeconds: 6}, 5, 6000), 1);
-  equal(timeLeft(table, {maxModels: null, maxSeconds: null}, 5, 6000), null);
+  equal(leftOf(table, {maxModels: 13, maxSeconds: null}, 5, 6000), 6);
+  equal(leftOf(table, {maxModels: 14, maxSeconds: 6}, 5, 6000), 1);
+  equal(leftOf(table, {maxModels: null, maxSeconds: null}, 5, 6000), null);
   table.status = 'DONE';
-  equal(timeLeft(table, {maxModels: 14, maxSeconds: null}, 5, 6000), null);
+  equal(leftOf(table, {maxModels: 14, maxSeconds: null}, 5, 6000), null);
 });
 
 test('the time before a resume is no part of the time that an experiment ran, nor of its pace', () => {
@@ -91,15 +94,15 @@ test('the time before a resume is no part of the time that an experiment ran, no
   const table = sampleTable();
   // The last model ended on the next day, one second after the resume.
   table.end[1] = 4500 + day;
-  equal(timeLeft(table, {maxModels: null, maxSeconds: 20}, 9, 10000 + day), 11);
-  equal(timeLeft(table, {maxModels: 6, maxSeconds: null}, 9, 10000 + day), 1);
+  equal(leftOf(table, {maxModels: null, maxSeconds: 20}, 9, 10000 + day), 11);
+  equal(leftOf(table, {maxModels: 6, maxSeconds: null}, 9, 10000 + day), 1);
 });
 
 test('infeasible models do not count towards the limit', () => {
   const table = sampleTable();
-  equal(timeLeft(table, {maxModels: 5, maxSeconds: null}, 5, 6000), 2 / 3);
+  equal(leftOf(table, {maxModels: 5, maxSeconds: null}, 5, 6000), 2 / 3);
   table.state[0] = 'INFEASIBLE';
-  equal(timeLeft(table, {maxModels: 5, maxSeconds: null}, 5, 6000), 1);
+  equal(leftOf(table, {maxModels: 5, maxSeconds: null}, 5, 6000), 1);
 });
 
 test('overlaps are busy once', () => {

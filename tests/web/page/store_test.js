@@ -421,6 +421,38 @@ test('a window whose stream gave way says so, and asks for it again', async () =
   equal(head.store.connection, 'live');
 });
 
+test('a document that is long in coming is polled less often, yet every half minute', async () => {
+  const head = new Head();
+  head.store.info = {};
+  head.send(4);
+  await head.open();
+  const clock = performance.now;
+  let now = 1e6;
+  let cost = 0;
+  const {json} = head.store.api;
+  head.store.api.json = (path) => {
+    now += cost;
+    return json.call(head.store.api, path);
+  };
+  performance.now = () => now;
+  try {
+    const asks = async (/** @type {number} */ at) => {
+      now = 1e6 + at;
+      head.asked = [];
+      await head.store.poll();
+      return head.asked.length === 1;
+    };
+    cost = 100;
+    equal([await asks(0), await asks(5000)], [true, true]);
+    cost = 1000;
+    equal([await asks(10000), await asks(15000), await asks(20000), await asks(25000)], [true, false, false, true]);
+    cost = 3600000;
+    equal([await asks(100000), await asks(120000), await asks(125000)], [true, false, true]);
+  } finally {
+    performance.now = clock;
+  }
+});
+
 test('what an experiment waits for is told when it changes, and not after its end', async () => {
   const head = new Head();
   head.store.info = {};
