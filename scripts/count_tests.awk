@@ -27,7 +27,7 @@ function read_allowed(path,   line) {
 function count_skipped(name, all) {
   ++skipped
   if (allowed_skips == "" || name in allowed || all in allowed) return
-  count_failure(name ": skipped, and not listed in " allowed_skips)
+  count_failure((name == report_label ? "" : report_label ": ") name ": skipped, and not listed in " allowed_skips)
 }
 function count_failed_case(name) {
   count_failure(report_label ": " name)

@@ -59,7 +59,7 @@ echo 'Net.*' >suite_allowed
 expect "2 1 2" mixed all_allowed "//a:mixed: Net.Fails"
 expect "2 1 2" mixed suite_allowed "//a:mixed: Net.Fails"
 expect "2 2 2" mixed one_allowed "//a:mixed: Net.Fails" \
-  "Net.DISABLED_Never: skipped, and not listed in one_allowed"
+  "//a:mixed: Net.DISABLED_Never: skipped, and not listed in one_allowed"
 
 # A program that says that it was skipped.
 cat >program.xml <<'END'
