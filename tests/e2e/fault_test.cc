@@ -36,7 +36,7 @@ constexpr char kFaultySearch[] = R"(
     }
   }
   training_service { local { cpu_slots: 2 memory_limit: 1500000000 } }
-  trial_timeout { seconds: 8 }
+  trial_timeout { seconds: 40 }
   seed: 1
 )";
 
@@ -83,7 +83,7 @@ TEST(FaultTest, EveryBadModelFailsAloneAndSaysWhy) {
       {"segfault", "SIGNAL", "signal 11"},
       {"abort", "SIGNAL", "signal 6"},
       {"memory", "OUT_OF_MEMORY", "memory"},
-      {"hang", "TIME_OUT", "8s"},
+      {"hang", "TIME_OUT", "40s"},
       {"nan", "NAN_LOSS", "loss is NaN at epoch 1, batch 1"},
       {"exit", "EXIT", "status 7"},
       {"constructor", "OUT_OF_MEMORY", "bad_alloc"},
