@@ -315,6 +315,27 @@ class SearchTest(PageTest):
         self.assertEqual(actions["Copy the configuration"], "")
         self.check_quiet(LOST)
 
+    def test_the_focus_stays_where_it_is_while_models_end(self):
+        self.serve()
+        self.submit_paced(models=60)
+        self.open_page()
+        self.follow()
+        self.wait_for_tile(" succeeded", 3)
+        self.open("overview", sel="1,2")
+        here = "return document.activeElement?.%s"
+        for place in (".filter .chip a[href*='/model/2']", ".tiles a[data-key='models']", ".tiles a[data-key='SUCCEEDED']"):
+            self.browser.run("document.querySelector(arguments[0]).focus(); window.tile = document.querySelector('.tile')",
+                             place)
+            # They are drawn anew.
+            self.browser.wait("return !window.tile.isConnected")
+            self.assertTrue(self.browser.run(here % "matches(arguments[0])", place), place)
+        # Its model ends, and is in the list no more: the reader is still there.
+        self.browser.run("const link = document.querySelector('[aria-label=\"Running and queued\"] a'); link.focus(); "
+                         "window.model = link.textContent")
+        self.browser.wait("return document.activeElement?.textContent !== window.model")
+        self.assertEqual(self.browser.run(here % "getAttribute('aria-label')"), "Running and queued")
+        self.check_quiet()
+
     def test_a_head_that_is_killed_under_the_page_is_found_again(self):
         self.serve()
         self.submit_paced(models=30)

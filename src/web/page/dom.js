@@ -54,35 +54,43 @@ export function fill(element, ...children) {
       .../** @type {any[]} */ (children.filter((c) => c !== null && c !== undefined && c !== false)));
 }
 
+/** What can have the focus. */
+const CONTROLS = 'button, input, select, textarea, a, summary, [tabindex]';
+
 /**
- * What people call a control.
+ * What people call a control; `data-key` where its text changes.
  * @param {Element} element
  */
 function nameOf(element) {
-  const name = element.getAttribute('aria-label') ?? element.closest('label')?.textContent ?? element.textContent ?? '';
+  const name = element.getAttribute('data-key') ?? element.getAttribute('aria-label') ??
+      element.closest('label')?.textContent ?? element.textContent ?? '';
   return `${element.tagName} ${name.split(' = ')[0]}`;
 }
 
 /**
- * Fills a place anew; what had the focus has it again, and a menu that was open is open.
- * @param {Element} place @param {...(Node|string|null|false|undefined)} children
+ * Fills a place anew: what had the focus has it again, a menu that was open is open, what was scrolled is where it was.
+ * The focus of a control that is gone goes to the place, so that Tab goes on from there.
+ * @param {HTMLElement} place @param {...(Node|string|null|false|undefined)} children
  */
 export function refill(place, ...children) {
   const active = document.activeElement;
-  const focused = active && place.contains(active) ? nameOf(active) : null;
+  const focused = active && active !== place && place.contains(active) ? nameOf(active) : null;
   const open = [...place.querySelectorAll('[aria-haspopup][aria-expanded="true"]')].map(nameOf);
+  const scrolled = new Map(
+      [...place.querySelectorAll('[role="region"]')].map((region) => [nameOf(region), [region.scrollLeft, region.scrollTop]]));
   fill(place, ...children);
+  for (const region of place.querySelectorAll('[role="region"]')) {
+    [region.scrollLeft, region.scrollTop] = scrolled.get(nameOf(region)) ?? [0, 0];
+  }
   for (const opener of place.querySelectorAll('[aria-haspopup]')) {
     if (open.includes(nameOf(opener))) /** @type {HTMLElement} */
       (opener).click();
   }
   if (focused === null) return;
-  for (const control of place.querySelectorAll('button, input, select, textarea, a')) {
-    if (nameOf(control) === focused) {
-      /** @type {HTMLElement} */ (control).focus();
-      return;
-    }
-  }
+  const controls = /** @type {HTMLElement[]} */ ([...place.querySelectorAll(CONTROLS)]);
+  const again = controls.find((control) => nameOf(control) === focused);
+  if (!again) place.tabIndex = -1;
+  (again ?? place).focus({preventScroll: true});
 }
 
 /** @param {string} label @param {(event: Event) => void} click @param {Record<string, any>} [attributes] */

@@ -1,7 +1,7 @@
 // The filter and the selection, which hold in every view of an experiment.
 
 import {themeName} from './chart.js';
-import {button, el, fill} from './dom.js';
+import {button, el, fill, refill} from './dom.js';
 import {formatNumber} from './format.js';
 import {SERIES} from './palette.js';
 import {otherView, writeRoute} from './route.js';
@@ -9,14 +9,21 @@ import {otherView, writeRoute} from './route.js';
 /** Chips of selected models that are shown. */
 const CHIPS = 8;
 
+/** Places in a selection, which is a new set when it changes. @type {WeakMap<Set<number>, Map<number, number>>} */
+const placesOf = new WeakMap();
+
 /**
  * The colour of a selected model, by its place in the selection.
  * @param {import('./store.js').Store} store @param {number} model
  */
 export function colorOf(store, model) {
   const colors = SERIES[themeName()];
-  const place = [...store.selected].indexOf(model);
-  return colors[Math.max(0, place) % colors.length];
+  let place = placesOf.get(store.selected);
+  if (!place) {
+    place = new Map([...store.selected].map((selected, i) => [selected, i]));
+    placesOf.set(store.selected, place);
+  }
+  return colors[(place.get(model) ?? 0) % colors.length];
 }
 
 export class FilterBar {
@@ -44,6 +51,8 @@ export class FilterBar {
     this.error = el('div', {class: 'filter-error', id: 'filter-error', 'aria-live': 'polite'});
     this.count = el('span', {class: 'muted', role: 'status'});
     this.chips = el('div', {class: 'row'});
+    /** What is drawn: they stay as they are while models end. */
+    this.chipsKey = '';
     this.element = el(
         'section', {class: 'filter card', 'aria-label': 'Filter and selection'},
         el('div', {class: 'row'}, el('div', {class: 'filter-input'}, this.input), this.count), this.error, this.chips);
@@ -69,10 +78,18 @@ export class FilterBar {
     } else {
       fill(this.error);
     }
-    const models = [...store.selected];
     this.error.hidden = error === null;
+    this.drawChips();
+  }
+
+  drawChips() {
+    const {store} = this;
+    const models = [...store.selected];
+    const key = JSON.stringify([models, store.route, themeName()]);
+    if (key === this.chipsKey) return;
+    this.chipsKey = key;
     this.chips.hidden = models.length === 0;
-    fill(
+    refill(
         this.chips, el('span', {class: 'muted'}, `${models.length} selected`),
         ...models.slice(0, CHIPS).map((model) => {
           const dot = el('span', {class: 'dot', 'aria-hidden': 'true'});

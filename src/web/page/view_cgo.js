@@ -2,7 +2,7 @@
 
 import {experimentPath} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './chart.js';
-import {button, el, fill, plainTable, stateBox, statusBadge} from './dom.js';
+import {button, el, fill, plainTable, refill, stateBox, statusBadge} from './dom.js';
 import {counted, formatBytes, formatDuration, formatNumber, oneLine} from './format.js';
 import {isMerged, mergedTable, reasons, sharedSteps, summarize, workText} from './merged.js';
 import {SERIES} from './palette.js';
@@ -259,7 +259,7 @@ export class CgoView {
         oneLine(one.own_because ?? '', 200)
       ];
     });
-    fill(
+    refill(
         this.detail,
         el('div', {class: 'row spread'}, el('h2', {}, `Trial ${trial.trial}`),
            el('div', {class: 'row'}, button('Select its models', () => this.store.select(models), {class: 'quiet'}),
@@ -287,7 +287,7 @@ export class CgoView {
   /** @param {import('./merged.js').MergedTrial[]} trials */
   drawList(trials) {
     const listed = trials.slice(-LISTED).reverse();
-    fill(
+    refill(
         this.list, el('h2', {}, `Trials (${formatNumber(trials.length)})`),
         el('div', {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': 'Trials as a table'},
            plainTable(

@@ -2,7 +2,7 @@
 
 import {Chart, d3, drawAxes, FONT, frameOf, theme, themeName} from './chart.js';
 import {statusText} from './columns.js';
-import {button, el, fill, plainTable, stateBox, statusBadge, timeElement} from './dom.js';
+import {button, el, fill, plainTable, refill, stateBox, statusBadge, timeElement} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatDuration, formatNumber, formatTime, formatUtc, oneLine, zoneText} from './format.js';
 import {leaseText, nodeLines} from './nodes.js';
@@ -334,7 +334,7 @@ export class DevicesView {
     this.nodesKey = key;
     const lines = nodeLines(document, this.store.current?.id ?? '');
     this.nodes.hidden = false;
-    fill(
+    refill(
         this.nodes, el('h2', {}, `Nodes (${formatNumber(lines.length)})`),
         lines.length === 0 ?
             el('p', {class: 'muted'}, 'No node has joined: trials run on the devices of the head\'s machine, if it has any.') :
@@ -349,7 +349,7 @@ export class DevicesView {
 
   drawMerged() {
     const merged = this.bars.filter((bar) => bar.models.length > 1);
-    fill(
+    refill(
         this.merged, el('h2', {}, `Merged trials (${formatNumber(merged.length)})`),
         merged.length === 0 ?
             el('p', {class: 'muted'}, 'No trial trained several models together.') :

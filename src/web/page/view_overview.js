@@ -147,8 +147,10 @@ export class OverviewView {
         ['RUNNING', 'QUEUED', 'SUCCEEDED', 'STOPPED_EARLY', 'FAILED', 'INFEASIBLE', 'INTERRUPTED', 'CANCELED'];
     this.counts.clear();
     const tile =
-        (/** @type {Node} */ value, /** @type {Node|string} */ label, /** @type {string|null} */ href) =>
-            el(href ? 'a' : 'div', {class: 'tile card', href}, value, el('span', {class: 'label'}, label));
+        (/** @type {string} */ key, /** @type {Node} */ value, /** @type {Node|string} */ label,
+         /** @type {string|null} */ href) =>
+            el(href ? 'a' : 'div', {class: 'tile card', 'data-key': key, href}, value,
+               el('span', {class: 'label'}, label));
     const countOf = (/** @type {string} */ state, /** @type {number} */ models) => {
       const place = el('span', {class: 'value'}, formatNumber(models));
       this.counts.set(state, place);
@@ -157,17 +159,17 @@ export class OverviewView {
     settle(table);
     const {metric, goal} = table.objectives[0];
     const best = findBest(table);
-    fill(
+    refill(
         this.tiles,
         tile(
-            el('span', {class: 'value'}, best === null ? '–' : formatNumber(table.metrics.get(metric)?.[best])),
+            'best', el('span', {class: 'value'}, best === null ? '–' : formatNumber(table.metrics.get(metric)?.[best])),
             best === null ? 'best: none yet' : `best ${oneLine(metric, 30)}, model ${table.model[best]}`,
             best === null ? null : writeRoute(otherView(this.store.route, 'model', table.model[best]))),
-        tile(countOf('', table.model.length), 'models', this.modelsLink('')),
+        tile('models', countOf('', table.model.length), 'models', this.modelsLink('')),
         ...order.filter((state) => counts.has(state))
             .map(
                 (state) => tile(
-                    countOf(state, counts.get(state) ?? 0), statusBadge(state),
+                    state, countOf(state, counts.get(state) ?? 0), statusBadge(state),
                     this.modelsLink(`status = ${state.toLowerCase()}`))));
   }
 
@@ -359,7 +361,7 @@ export class OverviewView {
     const link = (/** @type {number} */ row) => el(
         'a', {href: writeRoute(otherView(this.store.route, 'model', table.model[row]))}, `model ${table.model[row]}`);
     const metric = table.objectives[0].metric === 'default' ? 'latest' : 'latest default';
-    fill(
+    refill(
         this.waiting,
         el('h2', {}, `Running (${formatNumber(running.length)}) and queued (${formatNumber(queued.length)})`),
         running.length + queued.length === 0 ?
@@ -394,13 +396,13 @@ export class OverviewView {
     this.failuresKey = key;
     const opened =
         new Set([...this.failures.querySelectorAll('details[open]')].map((d) => d.getAttribute('data-reason')));
-    fill(
+    refill(
         this.failures, el('h2', {}, `Failures (${formatNumber(groups.reduce((sum, g) => sum + g.count, 0))})`),
         groups.length === 0 ? el('p', {class: 'muted'}, 'No model has failed.') : null,
         ...groups.map(
             (group) =>
                 el('details', {'data-reason': group.reason, open: opened.has(group.reason) || groups.length <= 3},
-                   el('summary', {},
+                   el('summary', {'data-key': group.reason},
                       `${oneLine(group.reason, 60).toLowerCase().replace(/_/g, ' ')} (${formatNumber(group.count)})`),
                    el('ul', {class: 'plain'},
                       ...group.messages.slice(0, 8).map(
