@@ -1,35 +1,36 @@
 // Colours, and whether they can be told apart. Pure.
 //
-// Eight colours of Okabe and Ito ("Color Universal Design", 2008), darkened or lightened where the background asks for
-// it: every one has a contrast of 3:1 at least as a line, and text is never coloured by them alone.
+// Eight colours near those of Okabe and Ito ("Color Universal Design", 2008), moved apart until any two differ by a
+// CIEDE2000 of 12, to normal eyes and to those without red, green or blue cones, and until every one has a contrast of
+// 3:1 at least as a line. Tests measure both. Text is never coloured by them alone.
 
 /** Of selected models, in the order of selection. */
 export const SERIES = {
-  light: ['#0072b2', '#b85000', '#00795a', '#a8467f', '#8a6d00', '#2d7fb8', '#5b3f95', '#333333'],
-  dark: ['#56b4e9', '#f09a4c', '#2dc79a', '#e08fbf', '#e6c229', '#8fc7ee', '#b79cf0', '#e8e8e8'],
+  light: ['#0f5bda', '#a13700', '#05795a', '#a44d84', '#9c7d21', '#368dc6', '#523280', '#323435'],
+  dark: ['#56b4e9', '#ed984b', '#1aefb5', '#c193ac', '#ffd719', '#b7ddf7', '#8772ed', '#f7f7f7'],
 };
 
-/** Status: the glyph tells it, the colour helps. */
+/** Status: the glyph tells it, the colour helps. Those of one glyph mean the same, and have one colour. */
 export const STATUS = {
   QUEUED: {glyph: '◌', light: '#5a6270', dark: '#a5adba'},
   CREATED: {glyph: '◌', light: '#5a6270', dark: '#a5adba'},
-  RUNNING: {glyph: '▶', light: '#0067a5', dark: '#62b8f0'},
-  STOPPING: {glyph: '▷', light: '#0067a5', dark: '#62b8f0'},
-  SUCCEEDED: {glyph: '✓', light: '#00694e', dark: '#3fd0a5'},
-  DONE: {glyph: '✓', light: '#00694e', dark: '#3fd0a5'},
-  FAILED: {glyph: '✕', light: '#a93a00', dark: '#ff9a62'},
-  STOPPED_EARLY: {glyph: '◧', light: '#7a5b00', dark: '#e3bf3c'},
+  RUNNING: {glyph: '▶', light: '#0067a5', dark: '#55b2f1'},
+  STOPPING: {glyph: '▷', light: '#0067a5', dark: '#55b2f1'},
+  SUCCEEDED: {glyph: '✓', light: '#00694e', dark: '#3ad3a7'},
+  DONE: {glyph: '✓', light: '#00694e', dark: '#3ad3a7'},
+  FAILED: {glyph: '✕', light: '#951515', dark: '#fb9a64'},
+  STOPPED_EARLY: {glyph: '◧', light: '#826200', dark: '#e9c32c'},
   STOPPED: {glyph: '■', light: '#5a6270', dark: '#a5adba'},
-  INFEASIBLE: {glyph: '⊘', light: '#8a3a70', dark: '#e59bc8'},
+  INFEASIBLE: {glyph: '⊘', light: '#7e3176', dark: '#faaede'},
   CANCELED: {glyph: '–', light: '#5a6270', dark: '#a5adba'},
-  INTERRUPTED: {glyph: '‖', light: '#8a3a70', dark: '#e59bc8'},
-  LOST: {glyph: '?', light: '#8a3a70', dark: '#e59bc8'},
-  UNMERGED: {glyph: '⑂', light: '#7a5b00', dark: '#e3bf3c'},
-  MIXED: {glyph: '±', light: '#7a5b00', dark: '#e3bf3c'},
-  UNREADABLE: {glyph: '!', light: '#a93a00', dark: '#ff9a62'},
-  JOINED: {glyph: '✓', light: '#00694e', dark: '#3fd0a5'},
-  SILENT: {glyph: '?', light: '#8a3a70', dark: '#e59bc8'},
-  DRAINING: {glyph: '▷', light: '#0067a5', dark: '#62b8f0'},
+  INTERRUPTED: {glyph: '‖', light: '#7e3176', dark: '#faaede'},
+  LOST: {glyph: '?', light: '#7e3176', dark: '#faaede'},
+  UNMERGED: {glyph: '⑂', light: '#826200', dark: '#e9c32c'},
+  MIXED: {glyph: '±', light: '#826200', dark: '#e9c32c'},
+  UNREADABLE: {glyph: '!', light: '#951515', dark: '#fb9a64'},
+  JOINED: {glyph: '✓', light: '#00694e', dark: '#3ad3a7'},
+  SILENT: {glyph: '?', light: '#7e3176', dark: '#faaede'},
+  DRAINING: {glyph: '▷', light: '#0067a5', dark: '#55b2f1'},
   COMING: {glyph: '◌', light: '#5a6270', dark: '#a5adba'},
 };
 
@@ -50,7 +51,7 @@ export const THEME = {
     accent: '#00609c',
     faint: '#5b8db3',
     grid: '#e6e9ed',
-    mark: '#a93a00'
+    mark: '#951515'
   },
   dark: {
     page: '#14171b',
@@ -61,7 +62,7 @@ export const THEME = {
     accent: '#6cbcf5',
     faint: '#5f93bd',
     grid: '#2b3138',
-    mark: '#ff9a62'
+    mark: '#fb9a64'
   },
 };
 

@@ -15,6 +15,7 @@ import './log_tail_test.js';
 import './merged_test.js';
 import './nodes_test.js';
 import './notices_test.js';
+import './palette_test.js';
 import './route_test.js';
 import './stats_test.js';
 import './store_test.js';
