@@ -21,24 +21,44 @@ const TITLES = /** @type {[string, string][]} */ ([
 ]);
 
 /**
- * How models fared, as a bar with words.
+ * The parts of a progress bar: class, what it is in words, how many models.
+ * @param {any} models @returns {[string, string, number][]}
+ */
+function progressParts(models) {
+  return [
+    ['succeeded', 'succeeded', models.succeeded], ['stopped', 'stopped early', models.stopped_early],
+    ['failed', 'failed', models.failed], ['other', 'infeasible or canceled', models.infeasible + models.canceled],
+    ['running', 'unfinished', models.unfinished]
+  ];
+}
+
+/**
+ * What a progress bar shows, in words.
+ * @param {any} models @param {number|null} [most]  max_trial_number
+ */
+export function progressText(models, most = null) {
+  // Infeasible models do not count towards the limit.
+  const ended = models.total - models.unfinished - (most === null ? 0 : models.infeasible);
+  const parts = progressParts(models).filter(([, , count]) => count > 0);
+  return [
+    `${formatNumber(ended)}${most === null ? '' : ` of ${formatNumber(most)}`} models ended`,
+    ...parts.map(([, words, count]) => `${formatNumber(count)} ${words}`)
+  ].join(', ');
+}
+
+/**
+ * How models fared, as a bar with words; each part has a pattern of its own.
  * @param {any} models @param {number|null} [most]  max_trial_number
  */
 export function progressBar(models, most = null) {
-  // Infeasible models do not count towards the limit.
-  const ended = models.total - models.unfinished - (most === null ? 0 : models.infeasible);
   const all = Math.max(1, most === null ? 0 : most + models.infeasible, models.total);
-  const parts = /** @type {[string, number][]} */ ([
-    ['succeeded', models.succeeded], ['stopped', models.stopped_early], ['failed', models.failed],
-    ['other', models.infeasible + models.canceled], ['running', models.unfinished]
-  ]);
-  const text =
-      `${formatNumber(ended)}${most !== null ? ` of ${formatNumber(most)}` : ''} models ended, ${models.failed} failed`;
-  return el('div', {class: 'progress', role: 'img', 'aria-label': text, title: text}, ...parts.map(([name, count]) => {
+  const text = progressText(models, most);
+  const parts = progressParts(models).map(([name, , count]) => {
     const part = el('div', {class: name});
     part.style.width = `${100 * count / all}%`;
     return part;
-  }));
+  });
+  return el('div', {class: 'progress', role: 'img', 'aria-label': text, title: text}, ...parts);
 }
 
 export class ExperimentsView {
