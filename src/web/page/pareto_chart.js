@@ -9,6 +9,22 @@ import {counted, formatCount, formatDuration, formatNumber, oneLine} from './for
 import {statusStyle} from './palette.js';
 import {hasEnded, paretoFront} from './stats.js';
 
+/** Which way a column is better, in words. */
+const GOALS = {MAXIMIZE: 'more is better', MINIMIZE: 'less is better'};
+
+/**
+ * Which way a column is better: what the reader has chosen; else an objective's goal; else what its name suggests.
+ * @param {string} chosen  of the address; empty: nothing @param {string|undefined} id  of the column
+ * @param {{metric: string, goal: import('./stats.js').Goal}[]} objectives
+ * @returns {import('./stats.js').Goal}
+ */
+export function goalOf(chosen, id, objectives) {
+  if (chosen === 'MAXIMIZE' || chosen === 'MINIMIZE') return chosen;
+  const objective = objectives.find((o) => id === `metric.${o.metric}`);
+  if (objective) return objective.goal;
+  return /duration|flops|params|loss|error|latency|memory/i.test(id ?? '') ? 'MINIMIZE' : 'MAXIMIZE';
+}
+
 /**
  * Rings the selected models among the points of a chart.
  * @param {import('./store.js').Store} store @param {CanvasRenderingContext2D} ctx
@@ -68,10 +84,9 @@ export class ParetoChart {
   drawTools(named) {
     const {store} = this;
     const {x, y, goalX, goalY} = this.pair();
-    const goals = /** @type {[string, string][]} */ ([['MAXIMIZE', 'more is better'], ['MINIMIZE', 'less is better']]);
     const goal =
         (/** @type {string} */ label, /** @type {string} */ value, /** @type {(value: string) => void} */ change) => {
-          const field = select('', goals, value, change);
+          const field = select('', Object.entries(GOALS), value, change);
           field.querySelector('select').setAttribute('aria-label', label);
           return field;
         };
@@ -97,16 +112,11 @@ export class ParetoChart {
         objective(1) ?? of('metric.flops') ?? of('flops') ?? of('metric.params') ?? of('params') ?? of('duration');
     const x = findColumn(columns, store.param('x')) ?? second;
     const y = findColumn(columns, store.param('y')) ?? first;
-    const goal = (/** @type {import('./columns.js').Column|null} */ column) => {
-      const objective = table.objectives.find((o) => column?.id === `metric.${o.metric}`);
-      if (objective) return objective.goal;
-      return /duration|flops|params|loss|error|latency|memory/i.test(column?.id ?? '') ? 'MINIMIZE' : 'MAXIMIZE';
-    };
     return {
       x,
       y,
-      goalX: /** @type {import('./stats.js').Goal} */ (store.param('gx', goal(x))),
-      goalY: /** @type {import('./stats.js').Goal} */ (store.param('gy', goal(y)))
+      goalX: goalOf(store.param('gx'), x?.id, table.objectives),
+      goalY: goalOf(store.param('gy'), y?.id, table.objectives)
     };
   }
 
@@ -126,10 +136,11 @@ export class ParetoChart {
   }
 
   sentence() {
-    const {x, y, rows, front} = this.drawn ?? this.data();
+    const {x, y, goalX, goalY, rows, front} = this.drawn ?? this.data();
     if (!x || !y || rows.length === 0) return 'No model has both values yet.';
     return `${counted(front.size, 'model')} of ${formatNumber(rows.length)} that no other beats in ${
-        oneLine(y.title, 40)} and ${oneLine(x.title, 40)}; filled marks succeeded within the limits.`;
+        oneLine(y.title, 40)} (${GOALS[goalY]}) and ${oneLine(x.title, 40)} (${
+        GOALS[goalX]}); filled marks succeeded within the limits.`;
   }
 
   table() {

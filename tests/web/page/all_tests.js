@@ -16,6 +16,7 @@ import './merged_test.js';
 import './nodes_test.js';
 import './notices_test.js';
 import './palette_test.js';
+import './pareto_chart_test.js';
 import './progress_test.js';
 import './route_test.js';
 import './stats_test.js';
