@@ -380,6 +380,8 @@ absl::StatusOr<Json> ListEntry(const JournalReader& reader, const ViewOptions& o
   json["seconds"] = standing.seconds;
   json["objectives"] = ObjectivesJson(Goals(reader.experiment().config()));
   json["models"] = CountsJson(counts);
+  const v1::ExperimentConfig& config = reader.experiment().config();
+  json["max_trial_number"] = config.has_max_trial_number() ? Json(config.max_trial_number()) : Json();
   json["best"] = BestJson(best);
   return json;
 }
@@ -395,6 +397,7 @@ Json UnreadableEntry(const std::string& id, const absl::Status& status) {
   json["seconds"] = nullptr;
   json["objectives"] = Json::array();
   json["models"] = nullptr;
+  json["max_trial_number"] = nullptr;
   json["best"] = Json::array();
   return json;
 }

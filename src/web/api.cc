@@ -299,9 +299,17 @@ HttpResponse Api::Importance(const HttpRequest& request, const ExperimentPlace& 
   if (!absl::SimpleAtod(top_text, &top) || !(top > 0 && top <= 1)) {
     return ErrorResponse(400, absl::StrCat("top: '", top_text, "' is no number above 0 and up to 1"));
   }
+  const std::string goal_text = QueryText(request, "goal", "");
+  std::optional<v1::ObjectiveConfig::Goal> goal;
+  v1::ObjectiveConfig::Goal parsed;
+  if (v1::ObjectiveConfig::Goal_Parse(goal_text, &parsed) && parsed != v1::ObjectiveConfig::GOAL_UNSPECIFIED) {
+    goal = parsed;
+  } else if (!goal_text.empty()) {
+    return ErrorResponse(400, absl::StrCat("goal: '", goal_text, "' is neither MAXIMIZE nor MINIMIZE"));
+  }
   Json document;
   const absl::Status status = tables_.WithTable(place, /*number=*/0, [&](const ExperimentTable& table) {
-    document = ImportanceDocument(table, QueryText(request, "metric", "default"), top);
+    document = ImportanceDocument(table, QueryText(request, "metric", "default"), top, goal);
   });
   return status.ok() ? JsonResponse(document) : ErrorResponse(status);
 }

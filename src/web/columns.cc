@@ -121,6 +121,18 @@ Json MetricsJson(const ExperimentTable& table) {
   return metrics;
 }
 
+// Metrics that have curves: `default` first, and then in the order in which they came.
+Json ReportedJson(const ExperimentTable& table) {
+  Json names = Json::array();
+  for (size_t i = 0; i < table.metric_names().size(); ++i) {
+    const auto reports = [i](const TableModel& model) {
+      return i < model.curves.size() && !model.curves[i].values.empty();
+    };
+    if (std::any_of(table.models().begin(), table.models().end(), reports)) names.push_back(table.metric_names()[i]);
+  }
+  return names;
+}
+
 // Lists of a document, in this order.
 using Lists = std::initializer_list<std::pair<const char*, Json*>>;
 
@@ -198,6 +210,7 @@ Json ColumnsDocument(const ExperimentTable& table) {
              &document);
   document["choices"] = ChoicesJson(table);
   document["metrics"] = MetricsJson(table);
+  document["reported"] = ReportedJson(table);
   AddColumns({{"latest", &latest}, {"violation", &violation}}, &document);
   if (!table.is_part()) AddColumns({{"front", &front}}, &document);
   AddColumns({{"stopped_step", &stopped}}, &document);

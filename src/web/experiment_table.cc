@@ -1,6 +1,7 @@
 #include "src/web/experiment_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -131,7 +132,11 @@ absl::Status ExperimentTable::LoadReports(const JournalReader& reader, const Jou
     } else if (!curve.at.empty()) {
       curve.at.push_back(static_cast<uint32_t>(at));
     }
-    curve.values.push_back(static_cast<float>(report.value));
+    const auto value = static_cast<float>(report.value);
+    if (std::isfinite(report.value) && (std::isinf(value) || (value == 0 && report.value != 0))) {
+      curve.beyond_float.emplace(static_cast<uint32_t>(curve.values.size()), report.value);
+    }
+    curve.values.push_back(value);
     if (metric == default_metric) model->latest = report.value;
   });
   return status;
@@ -188,7 +193,9 @@ size_t ExperimentTable::bytes() const {
   for (const TableModel& model : models_) {
     bytes += sizeof(model) + model.attempts.size() * 2 * sizeof(AttemptRecord) + model.chosen.size() * 64 +
              model.steps.size() * (sizeof(int32_t) + sizeof(int64_t)) + 1024;
-    for (const TableCurve& curve : model.curves) bytes += sizeof(curve) + curve.values.size() * 4 + curve.at.size() * 4;
+    for (const TableCurve& curve : model.curves) {
+      bytes += sizeof(curve) + curve.values.size() * 4 + curve.at.size() * 4 + curve.beyond_float.size() * 64;
+    }
   }
   return bytes;
 }

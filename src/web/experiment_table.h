@@ -32,6 +32,8 @@ struct TableCurve {
   // Of which of the model's reports; empty: of all.
   std::vector<uint32_t> at;
   std::vector<float> values;
+  // What `values` has as an infinity, or as 0, because a float cannot hold it, by its place there.
+  std::map<uint32_t, double> beyond_float;
 };
 
 struct TableModel {

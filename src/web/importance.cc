@@ -69,11 +69,12 @@ std::vector<std::optional<double>> ChoiceImportance(const std::vector<ChosenCand
   return importance;
 }
 
-Json ImportanceDocument(const ExperimentTable& table, absl::string_view metric, double top) {
-  v1::ObjectiveConfig::Goal objective = v1::ObjectiveConfig::MAXIMIZE;
-  for (const Goal& goal : table.goals().objectives()) {
-    if (goal.metric == metric) objective = goal.objective;
+Json ImportanceDocument(const ExperimentTable& table, absl::string_view metric, double top,
+                        std::optional<v1::ObjectiveConfig::Goal> goal) {
+  for (const Goal& objective : table.goals().objectives()) {
+    if (!goal.has_value() && objective.metric == metric) goal = objective.objective;
   }
+  if (!goal.has_value()) goal = v1::ObjectiveConfig::MAXIMIZE;
   std::vector<const TableModel*> models;
   std::vector<double> values;
   for (const TableModel& model : table.models()) {
@@ -81,7 +82,7 @@ Json ImportanceDocument(const ExperimentTable& table, absl::string_view metric, 
     const auto found = model.outcome->metrics().values().find(std::string(metric));
     if (found == model.outcome->metrics().values().end() || !std::isfinite(found->second)) continue;
     models.push_back(&model);
-    values.push_back(Turned(found->second, objective));
+    values.push_back(Turned(found->second, *goal));
   }
   std::vector<bool> best(models.size(), false);
   if (!models.empty()) {
@@ -99,6 +100,7 @@ Json ImportanceDocument(const ExperimentTable& table, absl::string_view metric, 
   const std::vector<std::optional<double>> importance = ChoiceImportance(choices, best);
   Json document;
   document["metric"] = std::string(metric);
+  document["goal"] = v1::ObjectiveConfig::Goal_Name(*goal);
   document["top"] = top;
   document["models"] = models.size();
   document["too_few"] = models.size() < kEnoughModels;

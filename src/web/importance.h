@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "nlohmann/json_fwd.hpp"
+#include "protos/experiment.pb.h"
 #include "src/web/experiment_table.h"
 
 namespace lanista {
@@ -31,10 +32,12 @@ using ChosenCandidates = std::vector<int32_t>;
 std::vector<std::optional<double>> ChoiceImportance(const std::vector<ChosenCandidates>& choices,
                                                     const std::vector<bool>& best);
 
-// `importance`: {"metric", "top", "models", "too_few", "choices": [{"label", "importance"}]}, of the models that
-// succeeded and have the metric. The best are the share `top` (above 0, at most 1) of them, and all that are equal to
-// the last of these: the largest, or the smallest where the metric is an objective that is minimized.
-nlohmann::ordered_json ImportanceDocument(const ExperimentTable& table, absl::string_view metric, double top);
+// `importance`: {"metric", "goal", "top", "models", "too_few", "choices": [{"label", "importance"}]}, of the models
+// that succeeded and have the metric. The best are the share `top` (above 0, at most 1) of them, and all that are equal
+// to the last of these: the largest, or the smallest where `goal` is MINIMIZE. Without a goal it is that of the
+// objective; a metric that is none is maximized.
+nlohmann::ordered_json ImportanceDocument(const ExperimentTable& table, absl::string_view metric, double top,
+                                          std::optional<v1::ObjectiveConfig::Goal> goal = std::nullopt);
 
 }  // namespace lanista
 

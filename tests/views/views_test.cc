@@ -605,10 +605,16 @@ TEST_F(ViewsTest, ListsExperimentsAndSaysWhichCannotBeRead) {
   EXPECT_THAT(experiments[0]["reason"].get<std::string>(), HasSubstr("not a database"));
   EXPECT_EQ(experiments[1]["id"], "mnist-k3f9");
   EXPECT_EQ(experiments[1]["models"]["succeeded"], 2);
+  EXPECT_TRUE(experiments[1]["max_trial_number"].is_null()) << "it has no limit";
   // As `show` has it.
   ASSERT_EQ(experiments[1]["best"].size(), 1);
   EXPECT_EQ(experiments[1]["best"][0], ShowDocument(Read()).value()["best"][0]);
   EXPECT_EQ(experiments[0]["best"], Json::array());
+}
+
+TEST_F(ViewsTest, AListSaysHowManyModelsThereWillBe) {
+  Create("max_trial_number: 7");
+  EXPECT_EQ(ListDocument(*state_dir_).value()["experiments"][0]["max_trial_number"], 7);
 }
 
 TEST_F(ViewsTest, ManyEqualFailuresAreOneLine) {

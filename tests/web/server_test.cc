@@ -221,6 +221,8 @@ TEST_F(ServerTest, WhatIsWrongIsSaid) {
   EXPECT_EQ(Get("/api/v1/experiments/a-1/trials?status=odd").status, 400);
   EXPECT_EQ(Get("/api/v1/experiments/nobody/trials").status, 404);
   EXPECT_EQ(Get("/api/v1/experiments/a-1/importance?top=2").status, 400);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/importance?goal=best").status, 400);
+  EXPECT_EQ(GetJson("/api/v1/experiments/a-1/importance?goal=MINIMIZE")["goal"], "MINIMIZE");
   EXPECT_EQ(Get("/api/v1/experiments/a-1/importance?top=nan").status, 400);
   EXPECT_EQ(Get("/api/v1/experiments/a-1/events?after=x").status, 400);
   EXPECT_EQ(Get("/api/v1/experiments/a-1/events?after=-1").status, 400);

@@ -5,11 +5,13 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 #include "src/views/documents.h"
@@ -78,17 +80,25 @@ class Curve {
     EXPECT_EQ(bytes.substr(0, 4), "LNC2");
     fact_ = number(4) | static_cast<uint64_t>(number(5)) << 32;
     const size_t models = number(1), points = number(2), flags = number(3);
-    EXPECT_EQ(bytes.size(), 4 * (kHeader + 2 * models + points * (flags + 1)));
+    const size_t has_steps = flags & 1;
+    const size_t wide_at = kHeader + 2 * models + points * (has_steps + 1);
+    const size_t wide = (flags & 2) != 0 ? number(wide_at) : 0;
+    EXPECT_EQ(bytes.size(), 4 * (wide_at + ((flags & 2) != 0 ? 1 + 3 * wide : 0)));
+    std::map<size_t, double> wide_values;
+    for (size_t i = 0; i < wide; ++i) {
+      std::memcpy(&wide_values[number(wide_at + 1 + i)], bytes.data() + 4 * (wide_at + 1 + wide + 2 * i), 8);
+    }
     size_t first = 0;
     for (size_t i = 0; i < models; ++i) {
       const size_t count = number(kHeader + models + i);
       if (static_cast<int>(number(kHeader + i)) == model) {
         for (size_t k = 0; k < count; ++k) {
-          steps_.push_back(flags == 0 ? static_cast<uint32_t>(k) : number(kHeader + 2 * models + first + k));
-          const uint32_t bits = number(kHeader + 2 * models + (flags == 0 ? 0 : points) + first + k);
+          steps_.push_back(has_steps == 0 ? static_cast<uint32_t>(k) : number(kHeader + 2 * models + first + k));
+          const uint32_t bits = number(kHeader + 2 * models + has_steps * points + first + k);
           float value = 0;
           std::memcpy(&value, &bits, 4);
-          values_.push_back(value);
+          const auto found = wide_values.find(first + k);
+          values_.push_back(found == wide_values.end() ? value : found->second);
         }
       }
       first += count;
@@ -101,7 +111,7 @@ class Curve {
 
   uint64_t fact_ = 0;
   std::vector<uint32_t> steps_;
-  std::vector<float> values_;
+  std::vector<double> values_;
 };
 
 class TablesTest : public ::testing::TestWithParam<int> {
@@ -185,11 +195,13 @@ class TablesTest : public ::testing::TestWithParam<int> {
       if (!step["metrics"].contains(metric)) continue;
       ASSERT_LT(point, curve.values_.size());
       EXPECT_EQ(curve.steps_[point], step["step"]);
-      const float value = curve.values_[point];
+      const double value = curve.values_[point];
       if (step["metrics"][metric].is_null()) {
         EXPECT_FALSE(std::isfinite(value));
       } else {
-        EXPECT_EQ(value, static_cast<float>(step["metrics"][metric].get<double>()));
+        const double reported = step["metrics"][metric].get<double>();
+        EXPECT_TRUE(value == reported || (std::isfinite(value) && value == static_cast<float>(reported)))
+            << value << " is not " << reported;
       }
       EXPECT_GE(times.values_[point], 0);
       ++point;
@@ -306,6 +318,29 @@ TEST(ColumnsTest, NumbersThatJsonDoesNotKnowAreTexts) {
   ExperimentTable table;
   ASSERT_TRUE(table.Update(*JournalReader::Open(temp.path())).ok());
   EXPECT_EQ(ColumnsDocument(table)["metrics"]["default"], "NaN");
+}
+
+TEST(CurvesTest, WhatAFloatCannotHoldIsKept) {
+  TempFolder temp;
+  v1::ExperimentCreated created;
+  created.set_experiment("wide-1");
+  const auto writer = JournalWriter::Create(temp.path(), created).value();
+  std::string records =
+      "records { model { model: 1 } } records { trial { trial: 1 members { model: 1 attempt: 1 } } } records { event { "
+      "model: 1 attempt: 1 sequence: 1 started {} } }";
+  const std::vector<const char*> values = {"0.5", "1e308", "-1e308", "inf", "1e-60", "0"};
+  for (size_t i = 0; i < values.size(); ++i) {
+    absl::StrAppend(&records, "records { event { model: 1 attempt: 1 sequence: ", i + 2, " intermediate { step: ", i,
+                    " metrics { values { key: 'loss' value: ", values[i], " } } } } }");
+  }
+  const auto written = writer->Write(Batch(records));
+  ASSERT_TRUE(written.ok()) << written.status();
+  ExperimentTable table;
+  ASSERT_TRUE(table.Update(*JournalReader::Open(temp.path())).ok());
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(Curve(EncodeCurves(table, "loss", false), 1).values_,
+            (std::vector<double>{0.5, 1e308, -1e308, infinity, 1e-60, 0}));
+  EXPECT_EQ(ColumnsDocument(table)["reported"], Json::parse(R"(["loss"])")) << "it has no final value";
 }
 
 TEST(ColumnsTest, WhatAllModelsHaveInCommonIsSaidOnce) {
@@ -441,7 +476,13 @@ TEST(ImportanceTest, TheBestAreThoseOfTheObjectiveAndAllThatAreEqual) {
   EXPECT_EQ(third["too_few"], true);
   // Two of six, and the third one, which is equal: all models with a = 1, and none other.
   EXPECT_EQ(third["choices"], Json::parse(R"([{"label": "a", "importance": 1.0}])"));
+  EXPECT_EQ(third["goal"], "MINIMIZE");
   EXPECT_EQ(ImportanceDocument(table, "default", 1)["choices"][0]["importance"], 0.0);
+  // The reader's goal counts: the largest two are among those with a = 2, which are three.
+  const Json largest = ImportanceDocument(table, "default", 0.33, v1::ObjectiveConfig::MAXIMIZE);
+  EXPECT_EQ(largest["goal"], "MAXIMIZE");
+  EXPECT_EQ(largest["choices"][0]["importance"], 1.0);
+  EXPECT_EQ(ImportanceDocument(table, "other", 0.33)["goal"], "MAXIMIZE") << "it is no objective";
   const Json unknown = ImportanceDocument(table, "nothing", 0.1);
   EXPECT_EQ(unknown["models"], 0);
   EXPECT_TRUE(unknown["choices"][0]["importance"].is_null());

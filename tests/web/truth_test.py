@@ -310,7 +310,7 @@ class TruthTest(JournalTest):
         self.assertEqual(len(rows), len(wanted), what)
         for row, (model, step, value) in zip(rows, wanted):
             self.assertEqual(row[:2], [str(model), str(step)], what)
-            if value is None or abs(value) > 3e38:
+            if value is None:
                 self.assertIn(row[2], expected.ODD)
             else:
                 # Curves have 32 bits.

@@ -48,6 +48,7 @@ function mergeModels(table, news, curves) {
     return {mine, chosen};
   });
   for (const name of news.metrics.keys()) metricOf(table, name);
+  for (const name of news.reported) table.reported.add(name);
   news.model.forEach((model, i) => {
     const row = rowOf(table, model);
     // The attempt that is shown now began anew, or from an earlier step.

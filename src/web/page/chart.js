@@ -381,7 +381,8 @@ export function paddedDomain(values, air = 0.04) {
     const half = low === 0 ? 1 : Math.abs(low) * 0.1;
     return [low - half, high + half];
   }
-  const pad = (high - low) * air;
+  // The difference of the largest numbers is none.
+  const pad = high * air - low * air;
   // Air does not make negative numbers of positive ones.
   return [low >= 0 ? Math.max(0, low - pad) : low - pad, high + pad];
 }

@@ -48,7 +48,7 @@ export class ChoiceImportance {
   /** @param {Set<string>} changes */
   update(changes) {
     const top = this.store.param('top', '0.1');
-    const key = `${this.view.current().id} ${this.view.metric()} ${top}`;
+    const key = `${this.view.current().id} ${this.view.metric()} ${this.goal()} ${top}`;
     if (key !== this.importanceKey || (changes.has('table') && !this.importanceTimer)) {
       const wait = key !== this.importanceKey ? 0 : 10000;
       this.importanceKey = key;
@@ -63,13 +63,23 @@ export class ChoiceImportance {
     this.boxChart.redraw();
   }
 
+  /** Whether its metric is an objective, whose goal is known. */
+  objective() {
+    return this.view.current().table.objectives.find(({metric}) => metric === this.view.metric());
+  }
+
+  /** Which values of the metric are the best; the reader says it of one that is no objective. */
+  goal() {
+    return this.objective()?.goal ?? (this.store.param('goal') === 'MINIMIZE' ? 'MINIMIZE' : 'MAXIMIZE');
+  }
+
   /** @param {string} key @param {string} top */
   async loadImportance(key, top) {
     const {current} = this.store;
     if (!current) return;
     try {
       const document = await this.store.api.json(`${experimentPath(current.id)}/importance?metric=${
-          encodeURIComponent(this.view.metric())}&top=${encodeURIComponent(top)}`);
+          encodeURIComponent(this.view.metric())}&goal=${this.goal()}&top=${encodeURIComponent(top)}`);
       if (key === this.importanceKey) this.importanceDocument = document;
     } catch (error) {
       if (key === this.importanceKey) this.importanceDocument = {error: /** @type {Error} */ (error).message};
@@ -84,14 +94,19 @@ export class ChoiceImportance {
 
   fillImportance() {
     const document = this.importanceDocument;
-    const key = JSON.stringify([document, this.boxLabel(), this.view.metric(), this.store.param('top')]);
+    const key = JSON.stringify([document, this.boxLabel(), this.view.metric(), this.goal(), this.store.param('top')]);
     if (key === this.importanceDrawn) return;
     this.importanceDrawn = key;
     const tools =
         el('div', {class: 'chart-head'}, el('h2', {}, 'Importance'),
            select(
                'for the best', [['0.05', '5 %'], ['0.1', '10 %'], ['0.25', '25 %'], ['0.5', '50 %']],
-               this.store.param('top', '0.1'), (top) => this.store.setParams({top})));
+               this.store.param('top', '0.1'), (top) => this.store.setParams({top})),
+           this.objective() ?
+               null :
+               select(
+                   'which are', [['MAXIMIZE', 'the largest'], ['MINIMIZE', 'the smallest']], this.goal(),
+                   (goal) => this.store.setParams({goal: goal === 'MAXIMIZE' ? null : goal})));
     if (!document) {
       fill(this.importance, tools, stateBox('loading', 'Computing …'));
     } else if (document.error) {
@@ -129,9 +144,10 @@ export class ChoiceImportance {
               el('p', {class: 'muted'}, `${counted(choices.length - RANKED, 'more choice')}, none of which decides more.`) :
               null,
           el('p', {class: 'sentence'},
-             `Conditional PED-ANOVA of ${
-                 counted(
-                     document.models, 'model')}: how differently the best choose. A click shows a choice's values.`));
+             `Conditional PED-ANOVA of all ${
+                 counted(document.models, 'model')} that succeeded, filtered or not: how differently the ${
+                 Math.round(100 * document.top)} % with the ${document.goal === 'MINIMIZE' ? 'smallest' : 'largest'} ${
+                 oneLine(document.metric, 40)} choose. A click shows a choice's values.`));
     }
   }
 

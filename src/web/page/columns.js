@@ -214,6 +214,16 @@ export function measures(columns, table) {
 }
 
 /**
+ * The metrics that curves can show: those that models report; before the first report, those that have final values.
+ * `default` is the first.
+ * @param {import('./decode.js').Table} table
+ */
+export function curveMetrics(table) {
+  const names = table.reported.size > 0 ? [...table.reported] : ['default', ...table.metrics.keys()];
+  return [...new Set(names)].sort((a, b) => Number(b === 'default') - Number(a === 'default'));
+}
+
+/**
  * The column that a name in a filter or an address means; a name without a group is looked for among the model's own,
  * then metrics, then choices.
  * @param {Column[]} columns

@@ -37,7 +37,8 @@ import {findFronts} from './fronts.js';
  * @property {(number|null)[]} flops  of one run on one sample; null: not known
  * @property {number[]} steps
  * @property {Choice[]} choices
- * @property {Map<string, Value[]>} metrics
+ * @property {Map<string, Value[]>} metrics  final values
+ * @property {Set<string>} reported  metrics that have curves
  * @property {Value[]} latest
  * @property {Value[]} violation
  * @property {(number|null)[]} front
@@ -128,6 +129,7 @@ export function decodeColumns(document) {
                                             chosen: column(choice.chosen),
                                           })),
     metrics,
+    reported: new Set(document.reported ?? []),
     latest: column(document.latest).map(readNumber),
     violation: column(document.violation).map(readNumber),
     front: column(document.front),
@@ -176,7 +178,7 @@ const CURVES_HEADER = 24;
 
 /**
  * The binary of `curves`: little endian "LNC2", models, points, flags, number (64 bits); models, counts, (steps),
- * values.
+ * values, (what 32 bits cannot hold: how many, points, values of 64 bits).
  * @param {ArrayBuffer} buffer
  * @returns {Curves}
  */
@@ -186,8 +188,11 @@ export function decodeCurves(buffer) {
     throw new Error('these are no curves ("LNC2")');
   const models = view.getUint32(4, true);
   const points = view.getUint32(8, true);
-  const hasSteps = (view.getUint32(12, true) & 1) !== 0;
-  const expected = CURVES_HEADER + 8 * models + points * (hasSteps ? 8 : 4);
+  const flags = view.getUint32(12, true);
+  const hasSteps = (flags & 1) !== 0;
+  const wideAt = CURVES_HEADER + 8 * models + points * (hasSteps ? 8 : 4);
+  const wide = (flags & 2) !== 0 && buffer.byteLength >= wideAt + 4 ? view.getUint32(wideAt, true) : 0;
+  const expected = wideAt + ((flags & 2) !== 0 ? 4 + 12 * wide : 0);
   if (buffer.byteLength !== expected) {
     throw new Error(`curves of ${models} models and ${points} points have ${expected} bytes, not ${buffer.byteLength}`);
   }
@@ -195,6 +200,10 @@ export function decodeCurves(buffer) {
   const counts = new Uint32Array(buffer, CURVES_HEADER + 4 * models, models);
   const steps = hasSteps ? new Uint32Array(buffer, CURVES_HEADER + 8 * models, points) : null;
   const values = new Float32Array(buffer, CURVES_HEADER + 8 * models + (hasSteps ? 4 * points : 0), points);
+  /** @type {Map<number, number>} */
+  const wideValues = new Map();
+  for (let i = 0; i < wide; ++i)
+    wideValues.set(view.getUint32(wideAt + 4 + 4 * i, true), view.getFloat64(wideAt + 4 + 4 * wide + 8 * i, true));
   let longest = 0;
   for (const count of counts) longest = Math.max(longest, count);
   const natural = Uint32Array.from({length: longest}, (_, i) => i);
@@ -210,7 +219,35 @@ export function decodeCurves(buffer) {
     });
     offset = end;
   }
+  if (wideValues.size > 0) widen(of, wideValues);
   return {number: Number(view.getBigUint64(16, true)), of, points};
+}
+
+/**
+ * Puts values of 64 bits in their places.
+ * @param {Map<number, Series>} of @param {Map<number, number>} values  by the point's number among all
+ */
+function widen(of, values) {
+  let begin = 0;
+  for (const series of of.values()) {
+    const {length} = series.values;
+    for (let i = 0; i < length; ++i) {
+      const value = values.get(begin + i);
+      if (value === undefined) continue;
+      if (series.values instanceof Float32Array) series.values = Float64Array.from(series.values);
+      /** @type {Float64Array} */ (series.values)[i] = value;
+    }
+    begin += length;
+  }
+}
+
+/**
+ * A number as curves have it: of 32 bits, where these can hold it.
+ * @param {number} value
+ */
+export function curveValue(value) {
+  const single = Math.fround(value);
+  return Number.isFinite(single) !== Number.isFinite(value) || (single === 0 && value !== 0) ? value : single;
 }
 
 /**

@@ -1,7 +1,7 @@
 // How facts change what the page knows: v1::ExperimentEvent as JSON, applied to a table by column. Pure but for the
 // objects that they change, which belong to the store.
 
-import {readNumber, readTime, updateFronts} from './decode.js';
+import {curveValue, readNumber, readTime, updateFronts} from './decode.js';
 import {findViolation} from './fronts.js';
 
 /** @typedef {import('./decode.js').Table} Table */
@@ -244,6 +244,7 @@ function applyModel(loaded, event, number, time) {
     if (values.default !== undefined) table.latest[row] = readNumber(values.default);
     const begun = table.begun[row];
     for (const [name, value] of Object.entries(values)) {
+      table.reported.add(name);
       const seconds = begun === null || time === null ? NaN : (time - begun) / 1000;
       const curves = loaded.curves.get(name);
       if (curves && lacks(curves)) addPoint(curves, event.model, step, readNumber(value));
@@ -287,7 +288,7 @@ function addPoint(curves, model, step, value) {
     curves.of.set(model, series);
   }
   /** @type {number[]} */ (series.steps).push(step);
-  /** @type {number[]} */ (series.values).push(Math.fround(value));
+  /** @type {number[]} */ (series.values).push(curveValue(value));
   ++curves.points;
 }
 

@@ -2,7 +2,7 @@
 
 import {ApiError, experimentPath, isAbsent} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain} from './chart.js';
-import {chosenText, measures} from './columns.js';
+import {chosenText, curveMetrics, measures} from './columns.js';
 import {differenceRows, diffGraphs, diffSamples} from './diff.js';
 import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge} from './dom.js';
 import {toCsv, toJson} from './exports.js';
@@ -59,7 +59,8 @@ export class CompareView {
   }
 
   metric() {
-    return this.store.param('m', 'default');
+    const {current} = this.store;
+    return this.store.param('m', current ? curveMetrics(current.table)[0] : 'default');
   }
 
   /** @param {Set<string>} changes */
@@ -85,7 +86,8 @@ export class CompareView {
     }
     this.drawSamples(models);
     const {current} = this.store;
-    const metrics = [...new Set(['default', ...current?.table.metrics.keys() ?? []])];
+    // What an address names is offered, too.
+    const metrics = [...new Set([...(current ? curveMetrics(current.table) : []), this.metric()])];
     const toolsKey = JSON.stringify([metrics, this.store.route.params]);
     if (toolsKey !== this.toolsKey) {
       this.toolsKey = toolsKey;

@@ -1,5 +1,6 @@
 // What models reported while they trained: which models and which metric are shown. The drawing is in curve_lines.js.
 
+import {curveMetrics} from './columns.js';
 import {CurveLines} from './curve_lines.js';
 import {button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
 import {oneLine} from './format.js';
@@ -43,7 +44,7 @@ export class CurvesView {
   }
 
   metric() {
-    return this.store.param('m', 'default');
+    return this.store.param('m', curveMetrics(this.current().table)[0]);
   }
 
   byTime() {
@@ -103,7 +104,8 @@ export class CurvesView {
 
   drawTools() {
     const {store} = this;
-    const metrics = [...new Set(['default', ...this.current().table.metrics.keys(), ...this.current().curves.keys()])];
+    // What an address names is offered, too.
+    const metrics = [...new Set([...curveMetrics(this.current().table), this.metric()])];
     const key = JSON.stringify([metrics, store.route.params]);
     if (this.toolsKey === key) return;
     this.toolsKey = key;

@@ -14,6 +14,8 @@ import {bestSoFar} from './stats.js';
 import {waitingFor} from './store.js';
 
 const MOST = 8;
+/** Until then a limit of models says how far an experiment is. */
+const OPEN = new Set(['CREATED', 'RUNNING', 'STOPPING', 'INTERRUPTED']);
 /** Titles of columns, and what a click on them sorts by. */
 const TITLES = /** @type {[string, string][]} */ ([
   ['Compare', ''], ['Name', 'name'], ['Status', 'status'], ['Models', 'models'], ['Best', 'best'], ['Took', 'took'],
@@ -59,6 +61,14 @@ export function progressBar(models, most = null) {
     return part;
   });
   return el('div', {class: 'progress', role: 'img', 'aria-label': text, title: text}, ...parts);
+}
+
+/**
+ * How many models an experiment that goes on will have; null: nobody knows, or it has ended.
+ * @param {any} one  of `list`
+ */
+function mostModels(one) {
+  return OPEN.has(one.status) ? one.max_trial_number ?? null : null;
 }
 
 export class ExperimentsView {
@@ -210,11 +220,12 @@ export class ExperimentsView {
            one.reason ? el('div', {class: 'muted message'}, oneLine(one.reason, 160)) : null,
            waiting ? el('div', {class: 'message'}, `waits for ${waiting}`) : null),
         el('td', {},
-           one.models ? el('div', {}, progressBar(one.models),
+           one.models ? el('div', {}, progressBar(one.models, mostModels(one)),
                            el('span', {class: 'muted'},
                               `${formatNumber(endedModels(one))} ended${
                                   failed > 0 ? `, ${formatNumber(failed)} failed` : ''}${
-                                  one.models.unfinished > 0 ? `, ${formatNumber(one.models.unfinished)} open` : ''}`)) :
+                                  one.models.unfinished > 0 ? `, ${formatNumber(one.models.unfinished)} open` : ''}${
+                                  mostModels(one) === null ? '' : `, at most ${formatNumber(mostModels(one))}`}`)) :
                                                               '–'),
         el('td', {},
            best ? el('div', {}, el('strong', {}, formatNumber(bestValue(one))),

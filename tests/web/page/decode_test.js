@@ -1,4 +1,4 @@
-import {decodeAttempts, decodeColumns, decodeCurves, updateFronts} from '../../../src/web/page/decode.js';
+import {curveValue, decodeAttempts, decodeColumns, decodeCurves, updateFronts} from '../../../src/web/page/decode.js';
 import {findFronts, findViolation} from '../../../src/web/page/fronts.js';
 
 import {check, equal, test, thrown} from './harness.js';
@@ -63,6 +63,23 @@ test('curves are read, with steps and without', () => {
   equal(curves.of.get(9).values.length, 0);
   equal(decodeCurves(curveBytes(models, true, 2 ** 40 + 3)).number, 2 ** 40 + 3);
   equal(decodeCurves(curveBytes(models, false)).of.get(7).steps, Uint32Array.of(0, 1, 2));
+});
+
+test('values that 32 bits cannot hold come in 64', () => {
+  const plain = curveBytes(new Map([[7, [[0, 0.5], [1, Infinity]]], [9, [[0, 0], [1, 2]]]]));
+  const bytes = new Uint8Array(plain.byteLength + 4 + 2 * 12);
+  bytes.set(new Uint8Array(plain));
+  const view = new DataView(bytes.buffer);
+  view.setUint32(12, 3, true);
+  [2, 1, 2].forEach((n, i) => view.setUint32(plain.byteLength + 4 * i, n, true));
+  [1e308, -1e-300].forEach((value, i) => view.setFloat64(plain.byteLength + 12 + 8 * i, value, true));
+  const {of} = decodeCurves(bytes.buffer);
+  equal(of.get(7).values, Float64Array.of(0.5, 1e308));
+  equal(of.get(9).values, Float64Array.of(-1e-300, 2));
+  check(/have \d+ bytes/.test(thrown(() => decodeCurves(bytes.buffer.slice(0, -8))).message), 'a length');
+  check(/have \d+ bytes/.test(thrown(() => decodeCurves(bytes.buffer.slice(0, plain.byteLength))).message), 'no length');
+  equal([0.1, 1e308, -1e308, 1e-60, 0, NaN, Infinity].map(curveValue),
+        [Math.fround(0.1), 1e308, -1e308, 1e-60, 0, NaN, Infinity]);
 });
 
 test('curves that are cut off, or none, are refused', () => {
