@@ -8,6 +8,8 @@ import {allNodes, layoutGraph} from './layout.js';
 
 /** Cells are open at first up to so many boxes. */
 const OPEN_UP_TO = 60;
+/** Text that is drawn smaller cannot be read. */
+const READABLE = 0.35;
 
 /** @param {any[]|null} shape */
 export function shapeText(shape) {
@@ -257,15 +259,21 @@ export class GraphDrawing {
     this.fit();
   }
 
-  fit() {
+  /**
+   * Shows the graph. A long one is shown from its top, at a size that can be read, unless all of it is wanted.
+   * @param {boolean} [whole]
+   */
+  fit(whole = false) {
     const {clientWidth: width, clientHeight: height} = this.element;
     if (width === 0 || this.drawn.width === 0) return;
     this.fitted = true;
-    // Long graphs are shown from their top, at a size that can be read.
-    const scale = Math.max(0.35, Math.min(1.1, (width - 32) / this.drawn.width, (height - 32) / this.drawn.height));
+    const all = Math.min(1.1, (width - 32) / this.drawn.width, (height - 32) / this.drawn.height);
+    const readable = Math.max(READABLE, all);
+    const scale = whole ? all : readable;
     const x = (width - this.drawn.width * scale) / 2;
     this.zoomTo(
-        d3.zoomIdentity.translate(x, Math.max(16, (height - this.drawn.height * scale) / 2)).scale(scale), true);
+        d3.zoomIdentity.translate(x, Math.max(16, (height - this.drawn.height * scale) / 2)).scale(scale),
+        scale === readable);
   }
 
   /** @param {number} factor */
@@ -354,7 +362,7 @@ export class GraphDrawing {
         this.scaleBy(1 / 1.3);
         break;
       case '0':
-        this.fit();
+        this.fit(true);
         break;
       default:
         return;

@@ -146,7 +146,7 @@ export class GraphView {
               button('Fold all', () => drawing.foldAll(false), {class: 'quiet'}),
               button('+', () => drawing.scaleBy(1.4), {class: 'quiet', 'aria-label': 'Zoom in'}),
               button('−', () => drawing.scaleBy(1 / 1.4), {class: 'quiet', 'aria-label': 'Zoom out'}),
-              button('Fit', () => drawing.fit(), {class: 'quiet'}), tableButton,
+              button('Fit', () => drawing.fit(true), {class: 'quiet'}), tableButton,
               button(
                   'CSV',
                   () => saveFile(
