@@ -14,6 +14,28 @@ const TABLE_ROWS = 500;
 const REACH = 18;
 /** Statuses whose marks are no dots. */
 const OUTLINED = new Set(['FAILED', 'STOPPED_EARLY', 'INFEASIBLE']);
+/** How far a key leads through the points. @type {Record<string, number>} */
+const STEPS = {
+  ArrowRight: 1,
+  ArrowDown: 1,
+  ArrowLeft: -1,
+  ArrowUp: -1,
+  PageDown: 10,
+  PageUp: -10,
+  Home: -Infinity,
+  End: Infinity
+};
+/** Where a key with Shift moves what is shown: right and up. @type {Record<string, [number, number]>} */
+const PANS = {
+  ArrowRight: [1, 0],
+  ArrowLeft: [-1, 0],
+  ArrowUp: [0, 1],
+  ArrowDown: [0, -1]
+};
+/** Of what is shown, that a key moves. */
+const PAN_SHARE = 0.2;
+/** How long what is shown becomes with a key that zooms in. */
+const ZOOM = 0.7;
 
 /** @returns {'light'|'dark'} */
 export function themeName() {
@@ -34,7 +56,15 @@ export const FONT = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
  * @property {number} y
  * @property {string|(() => string)} text  of thousands of points few are read: these make theirs when they are
  * @property {number} [model]
+ * @property {number|string} [key]  what has the same key in another drawing is the same; without keys, what has
+ *     the same model and text is
+ * @property {number} [place]  which point of its line it is
  * @property {() => void} [open]
+ *
+ * @typedef {Object} Zoom
+ * @property {(factor: number) => void} by  so many times as much is shown
+ * @property {(right: number, up: number) => void} pan  by shares of what is shown
+ * @property {() => void} whole
  *
  * @typedef {Object} ChartOptions
  * @property {string} title
@@ -44,7 +74,11 @@ export const FONT = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
  * selection
  * @property {() => string} sentence  what the chart shows, in words
  * @property {() => {header: string[], rows: unknown[][]}} table
- * @property {() => Point[]} [points]
+ * @property {() => Point[]} [points]  what the keyboard walks through
+ * @property {(point: Point, by: number) => Point|null} [along]  of a chart of lines, where `points` has one of each:
+ *     the point that is so many further on the same line, and with 0 the same one where it is now; null: the line is
+ *     gone
+ * @property {Zoom} [zoom]
  * @property {(x: number, y: number) => Point|null} [find]  instead of the nearest of `points`
  * @property {(point: Point) => void} [activate]  on click or Enter
  * @property {() => number} [minWidth]  a chart that is wider than its place is scrolled
@@ -54,6 +88,47 @@ export const FONT = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
 /** @param {Point} point */
 function textOf({text}) {
   return typeof text === 'string' ? text : text();
+}
+
+/**
+ * In which order the keyboard walks through models: the best first and those without a finite value last, or by their
+ * numbers where nothing says which values are better.
+ * @param {ArrayLike<number|null|undefined>} values @param {ArrayLike<number>} models
+ * @param {import('./stats.js').Goal} [goal]
+ * @returns {number[]} indices
+ */
+export function walkOrder(values, models, goal) {
+  const sign = goal === 'MINIMIZE' ? 1 : -1;
+  const cost = Array.from(models, (_, i) => {
+    const value = values[i];
+    return goal && typeof value === 'number' && Number.isFinite(value) ? sign * value : Infinity;
+  });
+  return Array.from(cost.keys())
+      .sort((a, b) => cost[a] === cost[b] ? models[a] - models[b] : cost[a] < cost[b] ? -1 : 1);
+}
+
+/**
+ * Where something of an earlier drawing is among the points of this one; -1: it is gone.
+ * @param {Point[]} points @param {Point} before
+ */
+export function indexOfSame(points, before) {
+  const at = points.indexOf(before);
+  if (at >= 0) return at;
+  if (before.key !== undefined) return points.findIndex(({key}) => key === before.key);
+  const text = textOf(before);
+  return points.findIndex((point) => point.model === before.model && textOf(point) === text);
+}
+
+/**
+ * What one can do with a chart by keyboard, in words.
+ * @param {Pick<ChartOptions, 'points'|'along'|'zoom'>} options
+ */
+export function keysSentence({points, along, zoom}) {
+  const walk = along ? 'Up and down arrows walk from line to line, left and right ones along a line; ' :
+      points         ? 'Arrow keys walk through it; ' :
+                       '';
+  const move = zoom ? 'plus and minus zoom, 0 shows the whole, arrows with Shift move what is shown; ' : '';
+  return `${walk}${move}the button Table has it as a table.`;
 }
 
 export class Chart {
@@ -109,7 +184,10 @@ export class Chart {
     this.height = 0;
     /** @type {Point|null} */
     this.pointed = null;
-    this.keyAt = -1;
+    /** What the keyboard has pointed at last. @type {Point|null} */
+    this.walked = null;
+    /** Where the pointer has pointed; null: the keyboard has. @type {[number, number]|null} */
+    this.pointer = null;
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.plot);
   }
@@ -146,10 +224,12 @@ export class Chart {
       this.overlay.setAttribute('width', String(this.width));
       this.overlay.setAttribute('height', String(this.height));
     }
+    const before = this.pointed;
     this.pointed = null;
-    this.tip.hidden = true;
     this.paint(this.base, this.options.draw);
+    this.pointed = before && this.again(before);
     this.redrawTop();
+    this.showTip();
     this.describe();
   }
 
@@ -171,9 +251,7 @@ export class Chart {
   describe() {
     const sentence = this.options.sentence();
     this.caption.textContent = sentence;
-    this.top.setAttribute(
-        'aria-label',
-        `${this.options.title}. ${sentence} Arrow keys walk through it; the button Table has it as a table.`);
+    this.top.setAttribute('aria-label', `${this.options.title}. ${sentence} ${keysSentence(this.options)}`);
     if (!this.tablePlace.hidden) this.fillTable();
   }
 
@@ -239,24 +317,46 @@ export class Chart {
     return best;
   }
 
+  /**
+   * What was pointed at before everything was drawn anew; null: it is gone.
+   * @param {Point} before @returns {Point|null}
+   */
+  again(before) {
+    const here = this.pointer && this.nearest(...this.pointer);
+    if (here && indexOfSame([here], before) === 0) return here;
+    const {along, points} = this.options;
+    if (along) return along(before, 0);
+    const now = points?.() ?? [];
+    return now[indexOfSame(now, before)] ?? null;
+  }
+
   /** @param {Point|null} point */
   point(point) {
     if (this.pointed === point) return;
     this.pointed = point;
     this.redrawTop();
-    this.tip.hidden = point === null;
-    if (point === null) return;
-    this.tip.textContent = textOf(point);
-    const width = Math.min(280, this.width);
-    this.tip.style.left = `${Math.max(0, Math.min(point.x + 12, this.width - width))}px`;
-    this.tip.style.top = `${point.y + 64 > this.height ? point.y - 58 : point.y + 14}px`;
-    this.tip.style.maxWidth = `${width}px`;
+    this.showTip();
+  }
+
+  /** Says what is pointed at, beside it and inside the chart. */
+  showTip() {
+    const {pointed, tip} = this;
+    tip.hidden = pointed === null;
+    if (pointed === null) return;
+    tip.textContent = textOf(pointed);
+    tip.style.maxWidth = `${Math.min(280, this.width)}px`;
+    const below = pointed.y + 14;
+    const top = below + tip.offsetHeight > this.height ? pointed.y - 10 - tip.offsetHeight : below;
+    const inside = (/** @type {number} */ at, /** @type {number} */ most) => Math.max(0, Math.min(at, most));
+    tip.style.left = `${inside(pointed.x + 12, this.width - tip.offsetWidth)}px`;
+    tip.style.top = `${inside(top, this.height - tip.offsetHeight)}px`;
   }
 
   /** @param {PointerEvent} event */
   hover(event) {
     if (event.buttons !== 0) return;
-    const point = this.nearest(...this.placeOf(event));
+    this.pointer = this.placeOf(event);
+    const point = this.nearest(...this.pointer);
     this.point(point);
     this.plot.style.cursor = point && this.options.activate ? 'pointer' : '';
   }
@@ -275,28 +375,53 @@ export class Chart {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const points = this.options.points?.() ?? [];
-    if (points.length === 0) return;
-    const moves = /** @type {Record<string, number>} */ ({
-      ArrowRight: 1,
-      ArrowDown: 1,
-      ArrowLeft: -1,
-      ArrowUp: -1,
-      PageDown: 10,
-      PageUp: -10,
-      Home: -points.length,
-      End: points.length
-    });
-    if (moves[event.key] !== undefined) {
-      this.keyAt = Math.max(0, Math.min(points.length - 1, this.keyAt + moves[event.key]));
-      this.point(points[this.keyAt]);
-      announce(textOf(points[this.keyAt]));
-    } else if (event.key === 'Enter' && this.pointed) {
-      this.options.activate?.(this.pointed);
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.zoomByKey(event) || this.walk(event.key)) event.preventDefault();
+  }
+
+  /** @param {KeyboardEvent} event @returns {boolean} whether the key is one that zooms */
+  zoomByKey({key, shiftKey}) {
+    const {zoom} = this.options;
+    if (!zoom) return false;
+    if (key === '+') {
+      zoom.by(ZOOM);
+    } else if (key === '-') {
+      zoom.by(1 / ZOOM);
+    } else if (key === '0') {
+      zoom.whole();
+    } else if (shiftKey && PANS[key]) {
+      const [right, up] = PANS[key];
+      zoom.pan(right * PAN_SHARE, up * PAN_SHARE);
     } else {
-      return;
+      return false;
     }
-    event.preventDefault();
+    return true;
+  }
+
+  /** @param {string} key @returns {boolean} whether it leads to a point, or does something with one */
+  walk(key) {
+    const {activate, along, points} = this.options;
+    if (key === 'Enter' && this.pointed) {
+      activate?.(this.pointed);
+      return true;
+    }
+    const step = STEPS[key];
+    if (step === undefined || !points) return false;
+    const from = this.pointed ?? this.walked;
+    const sideways = key === 'ArrowLeft' || key === 'ArrowRight';
+    let next = from && sideways && along ? along(from, step) : null;
+    if (!next) {
+      const list = points();
+      const at = from ? indexOfSame(list, from) : -1;
+      next = list[Math.max(0, Math.min(list.length - 1, at + step))] ?? null;
+    }
+    if (!next) return false;
+    this.pointer = null;
+    this.walked = next;
+    this.point(next);
+    this.tip.scrollIntoView({block: 'nearest', inline: 'nearest'});
+    announce(textOf(next));
+    return true;
   }
 }
 

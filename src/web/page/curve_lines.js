@@ -1,6 +1,6 @@
 // Curves on a canvas: faint lines, the selected ones named, bands, what is not a number, and zoom.
 
-import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './chart.js';
+import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme, walkOrder} from './chart.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatDuration, formatNumber, oneLine} from './format.js';
 import {quantileBands, quantileBandsOver} from './stats.js';
@@ -20,6 +20,18 @@ const STRIP = 12;
  * @property {ArrayLike<number>[]} xs  where each report stands: its step, or seconds
  */
 
+/**
+ * A part of an axis, so many times as long about its middle and moved by a share of its length.
+ * @param {[number, number]} domain @param {number} factor @param {number} share @param {boolean} log
+ * @returns {[number, number]}
+ */
+export function movedDomain([a, b], factor, share, log) {
+  const [low, high] = log ? [Math.log(a), Math.log(b)] : [a, b];
+  const middle = (low + high) / 2 + (high - low) * share;
+  const half = (high - low) / 2 * factor;
+  return log ? [Math.exp(middle - half), Math.exp(middle + half)] : [middle - half, middle + half];
+}
+
 export class CurveLines {
   /** @param {import('./view_curves.js').CurvesView} view */
   constructor(view) {
@@ -33,6 +45,12 @@ export class CurveLines {
       sentence: () => this.sentence(),
       table: () => this.table(),
       points: () => this.points(),
+      along: (point, by) => this.along(point, by),
+      zoom: {
+        by: (factor) => this.zoomBy(factor),
+        pan: (right, up) => this.move(1, right, up),
+        whole: () => this.store.setParams({z: null})
+      },
       find: (x, y) => this.find(x, y),
       activate: (point) => {
         if (point.model !== undefined) this.store.toggle(point.model);
@@ -52,6 +70,8 @@ export class CurveLines {
     this.frame = frameOf(100, 100);
     /** @type {ReturnType<typeof quantileBands>|null} */
     this.bands = null;
+    /** @type {import('./chart.js').Point[]|null} made when they are asked for: few pictures are pointed at */
+    this.madePoints = null;
     this.installBrush();
   }
 
@@ -103,6 +123,7 @@ export class CurveLines {
     const [dx, dy] = this.domains();
     this.x = d3.scaleLinear().domain(dx).range([frame.left, frame.right]);
     this.y = (log ? d3.scaleLog() : d3.scaleLinear()).domain(dy).range([frame.bottom, frame.top]);
+    this.madePoints = null;
     const {x, y} = this;
     drawAxes(ctx, frame, {
       x,
@@ -368,28 +389,48 @@ export class CurveLines {
 
   /** @param {number} s @param {number} i @returns {import('./chart.js').Point} */
   pointOf(s, i) {
-    const {table} = this.view.current();
-    const model = table.model[this.data.rows[s]];
+    const model = this.view.current().table.model[this.data.rows[s]];
     const {values, steps} = this.data.series[s];
-    const when = this.view.byTime() ? formatDuration(this.data.xs[s][i]) : `step ${steps[i]}`;
+    const x = this.data.xs[s][i];
     return {
-      x: this.x(this.data.xs[s][i]),
+      x: this.x(x),
       y: Number.isFinite(values[i]) ? this.y(values[i]) : this.frame.bottom + 6,
       model,
-      text: `model ${model}, ${when}\n${oneLine(this.view.metric(), 30)} ${formatNumber(values[i])}`
+      key: model,
+      place: i,
+      text: () => {
+        const when = this.view.byTime() ? formatDuration(x) : `step ${steps[i]}`;
+        return `model ${model}, ${when}\n${oneLine(this.view.metric(), 30)} ${formatNumber(values[i])}`;
+      }
     };
   }
 
-  /** For the keyboard: the last report of each model, the best first. */
+  /**
+   * For the keyboard: the last report of each model, the best first; of a metric that is no objective nobody knows
+   * which values are better, and models go by their numbers.
+   */
   points() {
     if (!this.x) return [];
-    const order = this.data.series.map((_, s) => s);
-    const last = (/** @type {number} */ s) => this.data.series[s].values[this.data.series[s].values.length - 1];
-    const goal = this.view.current().table.objectives[0].goal;
-    order.sort(
-        (a, b) => (Number.isFinite(last(b)) ? 1 : 0) - (Number.isFinite(last(a)) ? 1 : 0) ||
-            (goal === 'MINIMIZE' ? last(a) - last(b) : last(b) - last(a)) || a - b);
-    return order.slice(0, 200).map((s) => this.pointOf(s, this.data.series[s].values.length - 1));
+    if (!this.madePoints) {
+      const {table} = this.view.current();
+      const {rows, series} = this.data;
+      const last = series.map(({values}) => values.length - 1);
+      const goal = table.objectives.find(({metric}) => metric === this.view.metric())?.goal;
+      const order = walkOrder(series.map(({values}, s) => values[last[s]]), rows.map((row) => table.model[row]), goal);
+      this.madePoints = order.map((s) => this.pointOf(s, last[s]));
+    }
+    return this.madePoints;
+  }
+
+  /**
+   * The report of the same model that is so many further.
+   * @param {import('./chart.js').Point} point @param {number} by @returns {import('./chart.js').Point|null}
+   */
+  along({model, place = 0}, by) {
+    const {table} = this.view.current();
+    const s = this.data.rows.findIndex((row) => table.model[row] === model);
+    if (!this.x || s < 0) return null;
+    return this.pointOf(s, Math.max(0, Math.min(this.data.series[s].values.length - 1, place + by)));
   }
 
   sentence() {
@@ -421,16 +462,21 @@ export class CurveLines {
 
   /** @param {number} factor */
   zoomBy(factor) {
+    this.move(factor, 0, 0);
+  }
+
+  /**
+   * Shows so many times as much, and another part by shares of what is shown.
+   * @param {number} factor @param {number} right @param {number} up
+   */
+  move(factor, right, up) {
     const [dx, dy] = this.domains();
     const log = this.store.param('log') === '1';
-    const scaled = (/** @type {[number, number]} */[a, b], /** @type {boolean} */ inLog) => {
-      const [l, h] = inLog ? [Math.log(a), Math.log(b)] : [a, b];
-      const middle = (l + h) / 2;
-      const half = (h - l) / 2 * factor;
-      return inLog ? [Math.exp(middle - half), Math.exp(middle + half)] : [middle - half, middle + half];
-    };
-    this.store.setParams(
-        {z: [...scaled(dx, false), ...scaled(dy, log)].map((v) => Number(v.toPrecision(6))).join(',')});
+    this.store.setParams({
+      z: [...movedDomain(dx, factor, right, false), ...movedDomain(dy, factor, up, log)]
+             .map((v) => Number(v.toPrecision(6)))
+             .join(',')
+    });
   }
 
   installBrush() {

@@ -50,6 +50,9 @@ const KEYS = [
   ['g then d', 'devices'], ['g then g', 'CGO'], ['g then p', 'compare'], ['x', 'clear the selection'], ['t', 'dark or light'],
   ['Esc', 'leave a field, close a menu'],
   ['← ↑ → ↓', 'in the table: cell by cell; in a chart: point by point; in a graph: along the edges'],
+  ['↑ ↓ and ← →', 'in curves and parallel coordinates: from line to line, and along a line'],
+  ['+ − 0', 'in a graph, in curves, in the timeline: larger, smaller, all of it'],
+  ['Shift with ← ↑ → ↓', 'in curves, in the timeline: move what is shown'],
   ['Space', 'in the table: select the row, or sort by the column (Shift: by it, too)'],
   ['Enter', 'open a model; select a chart\'s point; fold a cell'],
   ['Home, End, Page ↑ ↓', 'in the table, with Ctrl: first and last row']

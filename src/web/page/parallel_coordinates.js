@@ -1,7 +1,7 @@
 // Models as lines over the axes of the view of choices: drawn on a canvas, with brushes and handles on top.
 
 import {brushText, OFF_SHARE} from './axes.js';
-import {Chart, d3, FONT, theme, themeName} from './chart.js';
+import {Chart, d3, FONT, theme, themeName, walkOrder} from './chart.js';
 import {findColumn} from './columns.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatNumber, oneLine} from './format.js';
@@ -10,6 +10,8 @@ import {joinList} from './sort.js';
 const COLORS = 16;
 /** Lines that are drawn at most; where there are more, the sentence says so. */
 const MOST_LINES = 12000;
+/** Characters of a model's choices that stand beside it. */
+const MOST_TEXT = 300;
 const TOP = 78;
 const BOTTOM = 30;
 /** Share of a place over which its lines spread, so that one sees how many there are. */
@@ -46,6 +48,8 @@ export class ParallelCoordinates {
       drawTop: (c) => this.drawTop(c),
       sentence: () => this.sentence(),
       table: () => this.table(),
+      points: () => this.points(),
+      along: (point, by) => this.along(point, by),
       find: (x, y) => this.find(x, y),
       activate: (p) => {
         if (p.model !== undefined) this.store.toggle(p.model);
@@ -53,6 +57,8 @@ export class ParallelCoordinates {
       overlay: true,
       minWidth: () => 64 * this.view.order.length
     });
+    /** @type {import('./chart.js').Point[]|null} made when they are asked for: few pictures are pointed at */
+    this.madePoints = null;
     this.overlay = d3.select(this.chart.overlay);
     this.drawing = false;
   }
@@ -90,8 +96,13 @@ export class ParallelCoordinates {
     return this.yOf(share);
   }
 
+  /** The goal of its metric; undefined: it is no objective. */
+  goal() {
+    return this.view.current().table.objectives.find(({metric}) => metric === this.view.metric())?.goal;
+  }
+
   lessIsBetter() {
-    return this.view.current().table.objectives.some((o) => o.metric === this.view.metric() && o.goal === 'MINIMIZE');
+    return this.goal() === 'MINIMIZE';
   }
 
   /** The colour of each row by its metric, the best last; -1: it has none. */
@@ -124,6 +135,7 @@ export class ParallelCoordinates {
   /** @param {CanvasRenderingContext2D} ctx */
   draw(ctx) {
     const begun = performance.now();
+    this.madePoints = null;
     const colors = theme();
     const axes = this.view.order.map((id) => /** @type {import('./axes.js').Axis} */ (this.view.axes.get(id)));
     const inside = new Set(this.view.brushed);
@@ -293,14 +305,74 @@ export class ParallelCoordinates {
       }
     }
     if (best < 0) return null;
+    const {model} = this.view.current().table;
+    return {x: px, y: py, model: model[best], key: model[best], text: this.textOf(best)};
+  }
+
+  /** @param {number} row */
+  textOf(row) {
     const {table} = this.view.current();
+    return `model ${table.model[row]}\n${oneLine(this.view.metric(), 30)} ${
+        formatNumber(table.metrics.get(this.view.metric())?.[row])}`;
+  }
+
+  /**
+   * For the keyboard: a model at one of its axes.
+   * @param {number} row @param {number} [place]  of the axis; none: at the first, with what all of them say
+   * @returns {import('./chart.js').Point}
+   */
+  pointOf(row, place) {
+    const {axes, order} = this.view;
+    const model = this.view.current().table.model[row];
     return {
-      x: px,
-      y: py,
-      model: table.model[best],
-      text: `model ${table.model[best]}\n${oneLine(this.view.metric(), 30)} ${
-          formatNumber(table.metrics.get(this.view.metric())?.[best])}`
+      x: this.xOf(place ?? 0),
+      y: this.crossing(/** @type {import('./axes.js').Axis} */ (axes.get(order[place ?? 0])), row),
+      model,
+      key: model,
+      place,
+      text: () => `${this.textOf(row)}\n${this.valuesText(row, place)}`
     };
+  }
+
+  /** @param {number} row @param {number} [place]  of the axis; none: of all but the metric's */
+  valuesText(row, place) {
+    const {order} = this.view;
+    const metric = `metric.${this.view.metric()}`;
+    const ids = place === undefined ? order.filter((id) => id !== metric) : [order[place]];
+    const {columns} = this.store.selection();
+    const texts = ids.flatMap((id) => {
+      const column = findColumn(columns, id);
+      if (!column) return [];
+      const absent = column.group === 'choice' && column.raw(row) === null;
+      return `${column.title} ${absent ? 'not chosen' : column.text(row)}`;
+    });
+    return oneLine(texts.join(', '), MOST_TEXT);
+  }
+
+  /** Each model within the brushes, the best first; where the metric is no objective, by their numbers. */
+  points() {
+    const {order, brushed} = this.view;
+    if (order.length === 0) return [];
+    if (!this.madePoints) {
+      const {table} = this.view.current();
+      const values = table.metrics.get(this.view.metric());
+      const models = brushed.map((row) => table.model[row]);
+      this.madePoints = walkOrder(brushed.map((row) => values?.[row]), models, this.goal())
+                            .map((i) => this.pointOf(brushed[i]));
+    }
+    return this.madePoints;
+  }
+
+  /**
+   * The same model so many axes further.
+   * @param {import('./chart.js').Point} point @param {number} by @returns {import('./chart.js').Point|null}
+   */
+  along({model, place}, by) {
+    const {order, brushed} = this.view;
+    const row = this.view.current().table.rowOf.get(/** @type {number} */ (model));
+    if (row === undefined || order.length === 0 || !brushed.includes(row)) return null;
+    const at = by === 0 ? place : (place ?? -1) + by;
+    return this.pointOf(row, at === undefined ? at : Math.max(0, Math.min(order.length - 1, at)));
   }
 
   /** Brushes on every axis, and handles above that reorder. */

@@ -164,6 +164,7 @@ export class ParetoChart {
                (place, i) => ({
                  ...place,
                  model: table.model[rows[i]],
+                 key: table.model[rows[i]],
                  text: () => `model ${table.model[rows[i]]}${front.has(i) ? ', on the front' : ''}\n${
                      oneLine(x?.title, 30)} ${x?.text(rows[i])}\n${oneLine(y?.title, 30)} ${y?.text(rows[i])}`
                }));

@@ -47,6 +47,11 @@ export class DevicesView {
       table: () => this.table(),
       points: () => this.points(),
       find: (x, y) => this.find(x, y),
+      zoom: {
+        by: (factor) => this.zoomBy(factor),
+        pan: (right) => this.pan(right),
+        whole: () => store.setParams({z: null})
+      },
       overlay: true,
       activate: (p) => {
         if (p.model !== undefined) store.toggle(p.model);
@@ -254,21 +259,27 @@ export class DevicesView {
   /** @param {import('./stats.js').Bar} bar @returns {import('./chart.js').Point} */
   pointOf(bar) {
     const [x0, x1, y] = this.place(bar);
-    const models = bar.models.length === 1 ?
-        `model ${bar.models[0]}` :
-        `models ${bar.models.slice(0, 12).join(', ')}${bar.models.length > 12 ? ' …' : ''}, merged`;
     return {
       x: Math.max(this.frame.left, Math.min(this.frame.right, (x0 + x1) / 2)),
       y: y + LANE / 2 - 3,
       model: bar.models[0],
-      text: `trial ${bar.trial}: ${models}\n${oneLine(this.devices()[bar.device], 60)}, ${
-          bar.end === null ? 'running' : statusText(bar.outcome ?? '?')}\n${formatTime(bar.start)} (${formatUtc(bar.start)}), ${
-          formatDuration(((bar.end ?? Date.now()) - bar.start) / 1000)}`
+      key: `${bar.trial}/${bar.device}`,
+      text: () => this.textOf(bar)
     };
   }
 
+  /** @param {import('./stats.js').Bar} bar */
+  textOf(bar) {
+    const models = bar.models.length === 1 ?
+        `model ${bar.models[0]}` :
+        `models ${bar.models.slice(0, 12).join(', ')}${bar.models.length > 12 ? ' …' : ''}, merged`;
+    return `trial ${bar.trial}: ${models}\n${oneLine(this.devices()[bar.device], 60)}, ${
+        bar.end === null ? 'running' : statusText(bar.outcome ?? '?')}\n${formatTime(bar.start)} (${formatUtc(bar.start)}), ${
+        formatDuration(((bar.end ?? Date.now()) - bar.start) / 1000)}`;
+  }
+
   points() {
-    return this.x ? this.bars.slice(-2000).map((bar) => this.pointOf(bar)) : [];
+    return this.x ? this.bars.map((bar) => this.pointOf(bar)) : [];
   }
 
   /** @param {number} px @param {number} py */

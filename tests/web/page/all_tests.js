@@ -2,6 +2,8 @@
 
 import './api_test.js';
 import './changes_test.js';
+import './chart_lines_test.js';
+import './chart_test.js';
 import './compared_tables_test.js';
 import './decode_test.js';
 import './drawn_dots_test.js';
