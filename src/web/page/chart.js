@@ -13,7 +13,7 @@ const TABLE_ROWS = 500;
 /** How near the pointer has to be, pixels. */
 const REACH = 18;
 /** Statuses whose marks are no dots. */
-const OUTLINED = new Set(['FAILED', 'STOPPED_EARLY', 'INFEASIBLE']);
+const OUTLINED = new Set(['FAILED', 'STOPPED_EARLY', 'INFEASIBLE', 'CANCELED']);
 /** How far a key leads through the points. @type {Record<string, number>} */
 const STEPS = {
   ArrowRight: 1,
@@ -542,6 +542,10 @@ export function drawMark(ctx, state, x, y, r) {
     ctx.lineTo(x + r, y + r);
     ctx.moveTo(x + r, y - r);
     ctx.lineTo(x - r, y + r);
+    ctx.stroke();
+  } else if (state === 'CANCELED') {
+    ctx.moveTo(x - r, y);
+    ctx.lineTo(x + r, y);
     ctx.stroke();
   } else if (state === 'STOPPED_EARLY') {
     ctx.rect(x - r, y - r, 2 * r, 2 * r);
