@@ -18,6 +18,8 @@ export function isAbsent(error) {
 }
 
 const TOKEN_KEY = 'lanista-token';
+/** What a proxy answers for a server that it does not reach. */
+const GATEWAY = new Set([502, 504]);
 /** Of a request that the server has no time for. */
 const MOST_TRIES = 30;
 
@@ -61,6 +63,14 @@ export function experimentPath(id) {
   return `experiments/${encodeURIComponent(id)}`;
 }
 
+/**
+ * Whether a proxy says that it does not reach the server, whose own 503 is JSON.
+ * @param {Response} response
+ */
+function isOfProxy({status, headers}) {
+  return GATEWAY.has(status) || (status === 503 && !/json/.test(headers.get('Content-Type') ?? ''));
+}
+
 /** @param {string} method @param {unknown} body @returns {RequestInit} */
 function withBody(method, body) {
   return {method, headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)};
@@ -85,12 +95,15 @@ export class Api {
     /** @type {Record<string, string>} */
     const headers = {.../** @type {any} */ (options.headers ?? {})};
     if (this.token.value) headers.Authorization = `Bearer ${this.token.value}`;
+    /** @type {Response|null} */
     let response;
     for (let tries = 1;; ++tries) {
-      try {
-        response = await fetch(`api/v1/${path}`, {cache: 'no-store', credentials: 'omit', ...options, headers});
-      } catch (error) {
-        if (options.signal?.aborted) throw error;
+      response = await fetch(`api/v1/${path}`, {cache: 'no-store', credentials: 'omit', ...options, headers})
+                     .catch((error) => {
+                       if (options.signal?.aborted) throw error;
+                       return null;
+                     });
+      if (!response || isOfProxy(response)) {
         this.onStatus(0);
         throw new ApiError(0, 'the head does not answer');
       }

@@ -68,6 +68,8 @@ export class Store {
     /** Not before this is an experiment's document polled again, of performance.now(). */
     this.nextShow = 0;
     this.selectedRows = new SelectedRows();
+    /** Until the notes that were sent are saved: one that comes later must not be overtaken. @type {Promise<void>} */
+    this.saving = Promise.resolve();
     /** @type {Promise<void>|null} the request for the list that is on its way */
     this.listing = null;
     this.parts = new Parts(this);
@@ -91,8 +93,8 @@ export class Store {
   async start() {
     this.token.takeFromAddress();
     // Without a token, another tab may have one; with one, nothing waits for the worker.
-    const started = this.stream.start(this.token.value);
-    if (!this.token.value) this.token.set(await started);
+    const ofOthers = this.stream.start();
+    if (!this.token.value) this.token.set(await ofOthers);
     addEventListener('hashchange', () => {
       if (this.token.takeFromAddress()) this.useToken(this.token.value);
       this.follow();
@@ -104,12 +106,18 @@ export class Store {
       if (!document.hidden) this.poll();
     });
     await this.loadInfo();
+    // A tab may have kept the token of an earlier head.
+    if (this.connection === 'denied' && ![this.token.value, ''].includes(await ofOthers)) {
+      this.token.set(await ofOthers);
+      await this.loadInfo();
+    }
     this.follow();
   }
 
   async loadInfo() {
     try {
       this.info = await this.api.json('info');
+      this.stream.setToken(this.token.value);
       this.changed('info');
     } catch (error) {
       this.failed(error);
@@ -119,7 +127,6 @@ export class Store {
   /** @param {string} token */
   async useToken(token) {
     this.token.set(token);
-    this.stream.setToken(token);
     this.connection = 'loading';
     this.error = null;
     this.current = null;
@@ -463,9 +470,15 @@ export class Store {
   }
 
   /** @param {number} model @param {{star: boolean, note: string}} note */
-  async setNote(model, note) {
+  setNote(model, note) {
     const {current} = this;
-    if (!current) return;
+    const saved = this.saving.then(() => current ? this.putNote(current, model, note) : undefined);
+    this.saving = saved.catch(() => {});
+    return saved;
+  }
+
+  /** @param {Current} current @param {number} model @param {{star: boolean, note: string}} note */
+  async putNote(current, model, note) {
     const saved = await this.api.send('PUT', `${experimentPath(current.id)}/notes/${model}`, note);
     current.notes.set(model, {star: saved.star, note: saved.note});
     ++current.table.revision;

@@ -30,28 +30,28 @@ export class EventSourceOfTab {
     this.port = null;
     /** @type {StreamHub|null} */
     this.hub = null;
+    /** The token that the server has accepted; empty: none yet. */
+    this.accepted = '';
     this.client = {post: (/** @type {any} */ message) => this.receive(message)};
     /** @type {{id: string, after: () => number}|null} */
     this.watched = null;
   }
 
-  /**
-   * @param {string} token  empty: perhaps another tab has one
-   * @returns {Promise<string>} the token
-   */
-  async start(token) {
+  /** @returns {Promise<string>} the token of other tabs; empty: there is none */
+  async start() {
+    let token = '';
     try {
       // The worker of an older page may still be there, and what it says is understood by that page only.
-      const worker = new SharedWorker(/** @type {any} */ (workerUrl()), {type: 'module', name: 'lanista-2'});
+      const worker = new SharedWorker(/** @type {any} */ (workerUrl()), {type: 'module', name: 'lanista-3'});
       const port = worker.port;
-      const answer = await new Promise((resolve, reject) => {
+      token = await new Promise((resolve, reject) => {
         const timer = setTimeout(() => reject(new Error('the worker does not answer')), PATIENCE);
         worker.onerror = () => reject(new Error('the worker does not start'));
         port.onmessage = ({data}) => {
           clearTimeout(timer);
           resolve(data.token);
         };
-        port.postMessage({type: 'hello', token});
+        port.postMessage({type: 'hello'});
       });
       port.onmessage = ({data}) => this.receive(data);
       this.port = port;
@@ -61,21 +61,25 @@ export class EventSourceOfTab {
       addEventListener('pageshow', (event) => {
         if (event.persisted) this.again();
       });
-      token = token || answer;
-      this.again();
     } catch {
       this.hub = new StreamHub(new URL('.', document.baseURI).href);
-      this.hub.token = token;
-      this.again();
+      this.hub.token = this.accepted;
     }
+    if (this.accepted) this.setToken(this.accepted);
+    this.again();
     document.addEventListener('visibilitychange', () => this.visibilityChanged());
     return token;
   }
 
-  /** @param {string} token */
+  /**
+   * Streams are asked for with this token from now on, those of other tabs, too: one that the server refuses would sign
+   * all of them out.
+   * @param {string} token  that the server has accepted
+   */
   setToken(token) {
+    this.accepted = token;
     if (this.hub) this.hub.token = token;
-    this.port?.postMessage({type: 'hello', token});
+    this.port?.postMessage({type: 'token', token});
   }
 
   /** @param {string} id @param {() => number} after  the last event that the page knows, now */

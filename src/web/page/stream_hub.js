@@ -86,6 +86,16 @@ class Stream {
   }
 
   /**
+   * What the server says next; it is given up where that takes too long.
+   * @template Said
+   * @param {Promise<Said>} said
+   */
+  unlessSilent(said) {
+    const timer = setTimeout(() => this.abort.abort(), SILENCE);
+    return said.finally(() => clearTimeout(timer));
+  }
+
+  /**
    * One connection, to its end.
    * @param {() => void} connected
    * @returns {Promise<string|null>} why there is to be no other; null: the connection broke
@@ -94,9 +104,9 @@ class Stream {
     /** @type {Record<string, string>} */
     const headers = {Accept: 'text/event-stream'};
     if (this.hub.token) headers.Authorization = `Bearer ${this.hub.token}`;
-    const response = await fetch(
+    const response = await this.unlessSilent(fetch(
         `${this.hub.base}api/v1/experiments/${encodeURIComponent(this.id)}/events?models=1&after=${this.after}`,
-        {headers, signal: this.abort.signal, cache: 'no-store', credentials: 'omit'});
+        {headers, signal: this.abort.signal, cache: 'no-store', credentials: 'omit'}));
     if (response.status === 401) return 'denied';
     if (response.status === 404) return 'missing';
     // What is wrong with the request stays wrong; 408 and 429 pass.
@@ -108,8 +118,7 @@ class Stream {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     const events = new EventStreamReader();
     for (;;) {
-      const timer = setTimeout(() => this.abort.abort(), SILENCE);
-      const {value, done} = await reader.read().finally(() => clearTimeout(timer));
+      const {value, done} = await this.unlessSilent(reader.read());
       if (done) return null;
       for (const message of events.push(value)) {
         if (message.event === 'ended' || message.event === 'gone') return message.event;

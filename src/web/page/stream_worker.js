@@ -1,8 +1,8 @@
 // The shared worker: one for all tabs of a browser. It also hands the token to tabs that were opened without one.
 //
-// Tabs say: {type: 'hello', token}, {type: 'watch', id, after}, {type: 'unwatch', id}, {type: 'retry', id}, {type:
-// 'ping'} every 20 s while they are there, {type: 'bye'}. Browsers do not tell when a tab is gone: one that is silent
-// for 90 s is.
+// Tabs say: {type: 'hello'}, which is answered with the token; {type: 'token', token}, one that the server has accepted;
+// {type: 'watch', id, after}, {type: 'unwatch', id}, {type: 'retry', id}, {type: 'ping'} every 20 s while they are there,
+// {type: 'bye'}. Browsers do not tell when a tab is gone: one that is silent for 90 s is.
 
 import {StreamHub} from './stream_hub.js';
 
@@ -20,8 +20,9 @@ const tabs = new Map();
     client.heard = Date.now();
     tabs.set(port, client);
     if (data.type === 'hello') {
-      if (data.token) hub.token = data.token;
       client.post({type: 'token', token: hub.token});
+    } else if (data.type === 'token') {
+      hub.token = data.token;
     } else if (data.type === 'watch') {
       hub.watch(client, data.id, data.after);
     } else if (data.type === 'unwatch') {

@@ -10,7 +10,10 @@ function apiOf(/** @type {number[]} */ statuses) {
   const asked = [];
   const answer = async (/** @type {string} */ path) => {
     asked.push(path);
-    return new Response('{"error": "busy"}', {status: statuses[Math.min(asked.length, statuses.length) - 1]});
+    return new Response('{"error": "busy"}', {
+      status: statuses[Math.min(asked.length, statuses.length) - 1],
+      headers: {'Content-Type': 'application/json'}
+    });
   };
   return {api, asked, answer};
 }
@@ -33,6 +36,17 @@ test('what the server has no time for is asked for again, and given up at last',
   const never = apiOf([503]);
   equal(await withFetch(never.answer, () => never.api.json('a')), 503);
   equal(never.asked.length, 30);
+});
+
+test('a proxy that does not reach the server says that nobody answers', async () => {
+  for (const [status, type] of [[502, 'text/html'], [504, 'application/json'], [503, 'text/html']]) {
+    const api = new Api(/** @type {any} */ ({value: ''}));
+    /** @type {number[]} */
+    const seen = [];
+    api.onStatus = (status) => seen.push(status);
+    const answer = async () => new Response('', {status, headers: {'Content-Type': type}});
+    equal([await withFetch(answer, () => api.json('a')), seen], [0, [0]]);
+  }
 });
 
 test('what changes something is not sent again, nor what is refused', async () => {

@@ -489,3 +489,65 @@ test('the list is asked for again only after its answer', async () => {
   await head.store.poll();
   equal(head.asked, ['experiments', 'experiments']);
 });
+
+test('notes are saved in their order, however long the first one takes', async () => {
+  const head = new Head();
+  const {notes} = await head.open();
+  /** @type {string[]} */
+  const sent = [];
+  /** @type {((failed: boolean) => void)[]} */
+  const answers = [];
+  head.store.api.send = (_, path, note) => new Promise((resolve, reject) => {
+    sent.push(note.note);
+    answers.push((failed) => failed ? reject(new ApiError(500, 'no room')) : resolve(note));
+  });
+  const [first, second, third] =
+      ['one', 'two', 'three'].map((note) => head.store.setNote(1, {star: false, note}).catch(({message}) => message));
+  await settle();
+  equal(sent, ['one']);
+  answers[0](false);
+  await first;
+  await settle();
+  equal([sent, notes.get(1)?.note], [['one', 'two'], 'one']);
+  // What fails holds nothing up.
+  answers[1](true);
+  equal(await second, 'no room');
+  await settle();
+  answers[2](false);
+  await third;
+  equal([sent, notes.get(1)?.note], [['one', 'two', 'three'], 'three']);
+});
+
+/** A store of a new tab, before a server that accepts one token; `stored`: what the tab has kept, `others`: of others. */
+async function tokensOf(stored, others) {
+  const store = new Store();
+  store.token.value = stored;
+  store.token.takeFromAddress = () => false;
+  const handedOn = [];
+  store.stream = /** @type {any} */ ({start: async () => others, setToken: (token) => handedOn.push(token)});
+  store.api.json = async () => {
+    store.answered(store.token.value === 'good' ? 200 : 401);
+    if (store.token.value !== 'good') throw new ApiError(401, 'no');
+    return {};
+  };
+  store.follow = () => {};
+  const listeners = [globalThis.addEventListener, globalThis.document, globalThis.setInterval];
+  globalThis.addEventListener = () => {};
+  globalThis.setInterval = /** @type {any} */ (() => 0);
+  if (!listeners[1]) globalThis.document = /** @type {any} */ ({addEventListener() {}});
+  try {
+    await store.start();
+  } finally {
+    [globalThis.addEventListener, , globalThis.setInterval] = listeners;
+    if (!listeners[1]) delete globalThis.document;
+  }
+  return {token: store.token.value, handedOn, denied: store.connection === 'denied'};
+}
+
+test('a stale token signs nobody out, and gives way to one that works', async () => {
+  equal(await tokensOf('good', 'other'), {token: 'good', handedOn: ['good'], denied: false});
+  equal(await tokensOf('stale', 'good'), {token: 'good', handedOn: ['good'], denied: false});
+  equal(await tokensOf('', 'good'), {token: 'good', handedOn: ['good'], denied: false});
+  equal(await tokensOf('stale', ''), {token: 'stale', handedOn: [], denied: true});
+  equal(await tokensOf('stale', 'stale too'), {token: 'stale too', handedOn: [], denied: true});
+});

@@ -42,8 +42,11 @@ class Wire {
     /** @type {AbortSignal[]} of what was asked */
     this.signals = [];
     this.original = globalThis.fetch;
-    globalThis.fetch = /** @type {any} */ (async (address, {signal}) => {
+    /** @type {string[]} */
+    this.tokens = [];
+    globalThis.fetch = /** @type {any} */ (async (address, {signal, headers}) => {
       this.asked.push(address);
+      this.tokens.push(headers.Authorization ?? '');
       this.signals.push(signal);
       return new Response(new ReadableStream({
         start: (controller) => {
@@ -169,7 +172,7 @@ test('without a shared worker a tab has a stream of its own, closed while nobody
     if (message.type === 'facts') told.push(...message.events.map(({number}) => Number(number)));
   });
   try {
-    await stream.start('');
+    await stream.start();
     stream.watch('a', () => told[told.length - 1] ?? 3);
     await wire.send([4, 5]);
     equal(told, [4, 5]);
@@ -184,6 +187,54 @@ test('without a shared worker a tab has a stream of its own, closed while nobody
   } finally {
     stream.unwatch();
     page.close();
+    wire.close();
+  }
+});
+
+test('streams are asked for with a token that the server has accepted', async () => {
+  const wire = new Wire();
+  const page = new PageWithoutWorkers();
+  const stream = new EventSourceOfTab(() => {});
+  try {
+    const started = stream.start();
+    stream.setToken('good');
+    equal(await started, '');
+    stream.watch('a', () => 3);
+    await wire.settle();
+    stream.unwatch();
+    stream.setToken('better');
+    stream.watch('a', () => 3);
+    await wire.settle();
+    equal(wire.tokens, ['Bearer good', 'Bearer better']);
+  } finally {
+    stream.unwatch();
+    page.close();
+    wire.close();
+  }
+});
+
+test('a head that takes the request and says nothing is given up', async () => {
+  const original = globalThis.setTimeout;
+  /** @type {(() => void)[]} */
+  const patience = [];
+  const wire = new Wire();
+  globalThis.fetch = /** @type {any} */ ((_, {signal}) => new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+  }));
+  globalThis.setTimeout = /** @type {any} */ ((run, ms) => ms === 45000 ? patience.push(run) : original(run, ms));
+  try {
+    /** @type {string[]} */
+    const states = [];
+    const client = {post: ({state}) => states.push(state)};
+    wire.hub.watch(client, 'a', 0);
+    await wire.settle();
+    equal([states, patience.length], [[], 1]);
+    patience[0]();
+    await wire.settle();
+    equal(states, ['lost']);
+    wire.hub.unwatch(client);
+  } finally {
+    globalThis.setTimeout = original;
     wire.close();
   }
 });
