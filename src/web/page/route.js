@@ -72,7 +72,7 @@ export function otherView(route, view, model = null) {
 }
 
 /**
- * "3,7,9-12" as models.
+ * "3,7,9-12" as models, in this order: it gives them their colours, and their places beside each other.
  * @param {string|undefined} text
  */
 export function readSelection(text) {
@@ -89,12 +89,12 @@ export function readSelection(text) {
 
 /** @param {Iterable<number>} models */
 export function writeSelection(models) {
-  const sorted = [...models].sort((a, b) => a - b);
+  const list = [...models];
   const parts = [];
-  for (let i = 0; i < sorted.length; ++i) {
-    const first = sorted[i];
-    while (i + 1 < sorted.length && sorted[i + 1] === sorted[i] + 1) ++i;
-    parts.push(sorted[i] === first ? `${first}` : `${first}-${sorted[i]}`);
+  for (let i = 0; i < list.length; ++i) {
+    const first = list[i];
+    while (i + 1 < list.length && list[i + 1] === list[i] + 1) ++i;
+    parts.push(list[i] === first ? `${first}` : `${first}-${list[i]}`);
   }
   return parts.join(',');
 }
