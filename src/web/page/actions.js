@@ -20,6 +20,8 @@ export function openDialog(title, contents, verb, submit, options = {}) {
            on: {
              submit: async (/** @type {Event} */ event) => {
                event.preventDefault();
+               // Enter, once more, while it is on its way.
+               if (doit.getAttribute('aria-disabled')) return;
                doit.setAttribute('aria-disabled', 'true');
                try {
                  const wrong = await submit();
@@ -71,7 +73,9 @@ export function actionsMenu(store) {
         actionButton(
             'Export the best …', () => exportBest(store, whole),
             not('export', current.table.state.includes('SUCCEEDED') ? '' : 'no model has succeeded')),
-        actionButton('Copy the configuration', () => copyConfig(store), current.config ? '' : 'it is not known'),
+        actionButton(
+            'Copy the configuration', () => copyText('The configuration', current.config.textproto ?? ''),
+            current.config ? '' : 'it is not known'),
         actionButton(
             'Delete …', () => remove(store, whole), not('delete', moving ? 'it runs: stop it first' : ''),
             {class: 'danger'}));
@@ -190,15 +194,17 @@ function remove(store, id) {
       }, {danger: true});
 }
 
-/** @param {import('./store.js').Store} store */
-async function copyConfig(store) {
-  const text = store.current?.config?.textproto ?? '';
+/**
+ * Copies a text, and shows it.
+ * @param {string} what  it is, with a capital letter @param {string} text
+ */
+export async function copyText(what, text) {
   try {
     await navigator.clipboard.writeText(text);
-    announce('The configuration is in the clipboard.');
+    announce(`${what} is in the clipboard.`);
     openNotice('Copied', [textBlock(text)]);
   } catch {
     // No clipboard without TLS away from loopback: to be copied by hand.
-    openNotice('The configuration', [textBlock(text)]);
+    openNotice(what, [textBlock(text)]);
   }
 }

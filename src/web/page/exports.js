@@ -25,13 +25,29 @@ export function toCsv(header, rows) {
 }
 
 /**
+ * Names of keys: what another column has, too, gets a number ("depth", "depth (2)").
+ * @param {string[]} header
+ */
+function keysOf(header) {
+  /** @type {Set<string>} */
+  const keys = new Set();
+  for (const name of header) {
+    let key = name;
+    for (let n = 2; keys.has(key); ++n) key = `${name} (${n})`;
+    keys.add(key);
+  }
+  return [...keys];
+}
+
+/**
  * Objects by column; numbers that JSON does not know are texts ("NaN", "Infinity"), as in `columns`.
  * @param {string[]} header
  * @param {Iterable<unknown[]>} rows
  */
 export function toJson(header, rows) {
   const list = [];
-  for (const row of rows) list.push(Object.fromEntries(header.map((name, i) => [name, row[i] ?? null])));
+  const keys = keysOf(header);
+  for (const row of rows) list.push(Object.fromEntries(keys.map((key, i) => [key, row[i] ?? null])));
   return JSON.stringify(
       list, (_, value) => typeof value === 'number' && !Number.isFinite(value) ? String(value) : value, 1);
 }

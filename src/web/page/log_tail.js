@@ -6,11 +6,13 @@ const SHOWN = 256 * 1024;
 const MAX_BYTES = 1 << 20;
 
 export class LogTail {
-  constructor() {
+  /** @param {number} [wanted]  the attempt whose log it is; 0: always the last one's */
+  constructor(wanted = 0) {
+    this.wanted = wanted;
     this.restart();
   }
 
-  /** Begins with the last attempt. */
+  /** Begins anew. */
   restart() {
     /** 0: not known yet. */
     this.attempt = 0;
@@ -28,7 +30,7 @@ export class LogTail {
 
   /** What is to be asked for next. */
   query() {
-    return this.attempt === 0 ? 'offset=0&limit=0' : `attempt=${this.attempt}&offset=${this.offset}&limit=${MAX_BYTES}`;
+    return this.attempt === 0 ? `attempt=${this.wanted}&offset=0&limit=0` : `attempt=${this.attempt}&offset=${this.offset}&limit=${MAX_BYTES}`;
   }
 
   /**

@@ -1,8 +1,9 @@
 // One model: what was chosen, its tries, why it ended so, what it printed, its files.
 
+import {copyText, openNotice} from './actions.js';
 import {ApiError, experimentPath} from './api.js';
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
-import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
+import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, select, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
 import {cleanText, counted, formatBytes, formatDuration, formatNumber, formatUtc, oneLine, valueText} from './format.js';
 import {LogTail} from './log_tail.js';
 import {SERIES} from './palette.js';
@@ -64,12 +65,13 @@ export class ModelView {
     this.chart.tools.append(this.metricsPlace);
     this.log = textBlock('', {class: 'text log', tabindex: '0', 'aria-label': 'Log', role: 'log', 'aria-live': 'off'});
     this.logNote = el('span', {class: 'muted'});
+    this.logTools = el('span', {class: 'row'});
     this.follow = true;
-    this.tail = new LogTail();
+    this.tail = new LogTail(this.logAttempt());
     this.logCard =
         el('section', {class: 'card view', 'aria-label': 'Log'},
            el('div', {class: 'row spread'}, el('h2', {}, 'Log'),
-              el('div', {class: 'row'}, this.logNote,
+              el('div', {class: 'row'}, this.logNote, this.logTools,
                  checkbox(
                      'follow', true,
                      (on) => {
@@ -85,7 +87,6 @@ export class ModelView {
     /** @type {ReturnType<typeof setTimeout>|undefined} */
     this.timer = undefined;
     this.loadLog();
-    this.loadFiles();
     this.fillNote();
   }
 
@@ -115,6 +116,7 @@ export class ModelView {
     if (this.document === null || seen !== this.seen) {
       this.seen = seen;
       this.load();
+      this.loadFiles();
     } else if (changes.has('theme') || changes.has('params') || changes.has('all')) {
       this.fill();
     } else if (changes.has('selection') || changes.has('notes')) {
@@ -144,6 +146,7 @@ export class ModelView {
     this.attempts.hidden = false;
     this.fillHead();
     this.fillFacts();
+    this.fillLogTools();
     const metrics = this.metricNames();
     this.chart.element.hidden = metrics.length === 0;
     const chosen = this.chosenMetrics();
@@ -254,8 +257,7 @@ export class ModelView {
                   ...off.flatMap(
                       (label) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'off'}, 'not chosen')])),
            button(
-               'Copy as JSON', () => navigator.clipboard?.writeText(JSON.stringify(model.sample)),
-               {class: 'quiet start'})),
+               'Copy as JSON', () => copyText('The sample', JSON.stringify(model.sample)), {class: 'quiet start'})),
         el('div', {class: 'view'},
            el('section', {class: 'card view'}, el('h2', {}, 'Metrics'),
               Object.keys(final).length === 0 ?
@@ -370,8 +372,7 @@ export class ModelView {
                   .range([frame.left, frame.right]);
     const y =
         (log ? d3.scaleLog() : d3.scaleLinear())
-            .domain(
-                log && values.length > 0 ? [Math.min(...values), Math.max(...values) * 1.0001] : paddedDomain(values))
+            .domain(log && values.length > 0 ? d3.extent(values) : paddedDomain(values))
             .range([frame.bottom, frame.top]);
     drawAxes(ctx, frame, {
       x,
@@ -429,6 +430,28 @@ export class ModelView {
     });
   }
 
+  /** The attempt whose log is shown; 0: the last one. */
+  logAttempt() {
+    return Number(this.store.param('a')) || 0;
+  }
+
+  fillLogTools() {
+    if (this.tail.wanted !== this.logAttempt()) {
+      this.tail = new LogTail(this.logAttempt());
+      clearTimeout(this.timer);
+      this.loadLog();
+    }
+    const attempts = this.document.attempts.map((/** @type {any} */ {attempt}) => String(attempt));
+    const chosen = String(this.logAttempt() || '');
+    refill(
+        this.logTools,
+        attempts.length < 2 ?
+            null :
+            select(
+                'Attempt', [['', 'the last'], ...attempts.map((/** @type {string} */ a) => [a, a])], chosen,
+                (a) => this.store.setParams({a})));
+  }
+
   async loadLog() {
     const moving = () => {
       const row = this.row();
@@ -436,11 +459,13 @@ export class ModelView {
       return state === 'RUNNING' || state === 'QUEUED';
     };
     const wasMoving = moving();
+    const {tail} = this;
     try {
-      const {tail} = this;
       const response = await this.store.api.fetch(`${this.path()}/log?${tail.query()}`, {signal: this.abort.signal});
       const number = (/** @type {string} */ name) => Number(response.headers.get(name) ?? 0);
       const bytes = await response.arrayBuffer();
+      // Meanwhile the log of another attempt was asked for.
+      if (tail !== this.tail) return;
       const more = tail.take(number('X-Log-Attempt'), number('X-Log-Size'), bytes);
       const {attempt, size, from, text} = tail;
       this.logNote.textContent = size === 0 ?
@@ -459,10 +484,10 @@ export class ModelView {
       const row = this.row();
       const latest = row === undefined ? 0 : this.store.current?.table.attempts[row] ?? 0;
       // Another attempt has begun.
-      if (attempt > 0 && latest > attempt) tail.restart();
+      if (tail.wanted === 0 && attempt > 0 && latest > attempt) tail.restart();
     } catch (error) {
-      if (this.abort.signal.aborted) return;
-      if (this.tail.text === '')
+      if (this.abort.signal.aborted || tail !== this.tail) return;
+      if (tail.text === '')
         this.log.textContent = error instanceof ApiError && error.status === 404 ?
             'There is no log.' :
             `The log cannot be read: ${oneLine(/** @type {Error} */ (error).message)}`;
@@ -480,7 +505,7 @@ export class ModelView {
       if (this.abort.signal.aborted) return;
       why = /** @type {Error} */ (error).message;
     }
-    fill(
+    refill(
         this.files, el('h2', {}, 'Files'),
         files.length === 0 ?
             el('p', {class: 'muted'}, oneLine(why)) :
@@ -503,9 +528,9 @@ export class ModelView {
           await this.store.api.fetch(`${this.path()}/files/${name.split('/').map(encodeURIComponent).join('/')}`);
       saveFile(name.split('/').pop() ?? name, await response.blob());
     } catch (error) {
-      fill(
-          this.files,
-          stateBox('error', `${oneLine(name, 100)} cannot be downloaded`, /** @type {Error} */ (error).message));
+      openNotice(
+          'It cannot be downloaded',
+          [el('p', {class: 'message'}, `${oneLine(name, 100)}: ${oneLine(/** @type {Error} */ (error).message)}`)]);
     }
   }
 }

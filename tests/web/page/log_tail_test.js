@@ -55,3 +55,11 @@ test('an empty log, and the log of another attempt', () => {
   read(tail, 'two', 2);
   equal([tail.attempt, tail.text], [2, 'two']);
 });
+
+test('the log of an earlier attempt is asked for by its number', () => {
+  const tail = new LogTail(1);
+  equal(tail.query(), 'attempt=1&offset=0&limit=0');
+  read(tail, 'one');
+  tail.restart();
+  equal([new LogTail().query(), tail.query()], ['attempt=0&offset=0&limit=0', 'attempt=1&offset=0&limit=0']);
+});

@@ -50,6 +50,8 @@ test('cells of CSV that start a formula are defused, numbers are not', () => {
 
 test('JSON keeps what it has no number for as text', () => {
   equal(JSON.parse(toJson(['a', 'b'], [[NaN, -Infinity], [null, 1]])), [{a: 'NaN', b: '-Infinity'}, {a: null, b: 1}]);
+  // A metric and a choice of one name.
+  equal(JSON.parse(toJson(['a', 'a (2)', 'a'], [[1, 2, 3]])), [{a: 1, 'a (2)': 2, 'a (3)': 3}]);
   equal(fileName('../a b:c'), '_a_b_c');
 });
 
