@@ -3,6 +3,7 @@
 import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme, walkOrder} from './chart.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatDuration, formatNumber, oneLine} from './format.js';
+import {OddMarks, STRIP} from './odd_marks.js';
 import {quantileBands, quantileBandsOver} from './stats.js';
 
 /** Lines that are one path: where they cross they do not add up, but they are drawn quicker. */
@@ -10,8 +11,6 @@ const PATH = 40;
 const QUANTILES = [0.1, 0.25, 0.5, 0.75, 0.9];
 /** Places at which bands over time are computed. */
 const BAND_PLACES = 80;
-/** Height of the strip below for NaN, pixels. */
-const STRIP = 12;
 
 /**
  * @typedef {Object} CurveData
@@ -63,8 +62,7 @@ export class CurveLines {
     this.x = null;
     /** @type {any} */
     this.y = null;
-    this.nans = 0;
-    this.infinities = 0;
+    this.odd = new OddMarks();
     this.hidden = 0;
     /** @type {import('./chart.js').Frame} */
     this.frame = frameOf(100, 100);
@@ -230,68 +228,25 @@ export class CurveLines {
   }
 
   /**
-   * NaN in a strip of its own below, infinities at the edges: marked, not dropped.
+   * What is no finite number, and what the axis cannot show.
    * @param {CanvasRenderingContext2D} ctx @param {boolean} log
    */
   drawOdd(ctx, log) {
     const {x, frame} = this;
-    const colors = theme();
-    this.nans = 0;
-    this.infinities = 0;
+    this.odd = new OddMarks();
     this.hidden = 0;
-    /** @type {Set<number>} */
-    const nanAt = new Set();
-    /** @type {Set<number>} */
-    const highAt = new Set();
-    /** @type {Set<number>} */
-    const lowAt = new Set();
     this.data.series.forEach(({values}, s) => {
       const xs = this.data.xs[s];
       for (let i = 0; i < values.length; ++i) {
         const v = values[i];
-        if (v - v === 0) {
-          if (log && v <= 0) ++this.hidden;
-          continue;
-        }
-        const px = Math.round(x(xs[i]));
-        if (Number.isNaN(v)) {
-          ++this.nans;
-          nanAt.add(px);
-        } else {
-          ++this.infinities;
-          (v > 0 ? highAt : lowAt).add(px);
+        if (!(v - v === 0)) {
+          this.odd.add(x(xs[i]), v);
+        } else if (log && v <= 0) {
+          ++this.hidden;
         }
       }
     });
-    const inside = (/** @type {number} */ px) => px >= frame.left && px <= frame.right;
-    ctx.strokeStyle = ctx.fillStyle = colors.mark;
-    ctx.lineWidth = 1.5;
-    for (const px of nanAt) {
-      if (!inside(px)) continue;
-      ctx.beginPath();
-      ctx.moveTo(px - 3, frame.bottom + 3);
-      ctx.lineTo(px + 3, frame.bottom + 9);
-      ctx.moveTo(px + 3, frame.bottom + 3);
-      ctx.lineTo(px - 3, frame.bottom + 9);
-      ctx.stroke();
-    }
-    if (this.nans > 0) {
-      ctx.font = FONT;
-      ctx.textAlign = 'right';
-      ctx.textBaseline = 'middle';
-      ctx.fillText('NaN', frame.left - 6, frame.bottom + 8);
-    }
-    for (const [set, edge, way] of /** @type {[Set<number>, number, number][]} */ (
-             [[highAt, frame.top, -1], [lowAt, frame.bottom, 1]])) {
-      for (const px of set) {
-        if (!inside(px)) continue;
-        ctx.beginPath();
-        ctx.moveTo(px - 4, edge);
-        ctx.lineTo(px + 4, edge);
-        ctx.lineTo(px, edge + 6 * way);
-        ctx.fill();
-      }
-    }
+    this.odd.draw(ctx, frame, theme().mark);
   }
 
   /** @param {CanvasRenderingContext2D} ctx */
@@ -436,8 +391,7 @@ export class CurveLines {
   sentence() {
     const points = this.data.series.reduce((sum, {values}) => sum + values.length, 0);
     const odd = [
-      this.nans > 0 ? `${counted(this.nans, 'report')} of NaN, crosses in the strip below` : '',
-      this.infinities > 0 ? `${counted(this.infinities, 'infinite report')}, triangles at the edge` : '',
+      ...this.odd.texts(),
       this.hidden > 0 ? `${counted(this.hidden, 'report')} of 0 or less, which a log axis cannot show` : ''
     ].filter(Boolean);
     return `${oneLine(this.view.metric(), 60)} of ${counted(this.data.series.length, 'model')}, ${

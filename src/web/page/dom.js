@@ -160,6 +160,16 @@ export function timeElement(ms, text) {
 }
 
 /**
+ * The same with UTC beside it.
+ * @param {number} ms since 1970
+ */
+export function timeWithUtc(ms) {
+  const text = formatTime(ms);
+  const utc = formatUtc(ms);
+  return utc.startsWith(text) ? timeElement(ms, utc) : el('span', {}, timeElement(ms), ` (${utc})`);
+}
+
+/**
  * A block of text from outside.
  * @param {string} text @param {Record<string, any>} [attributes]
  */

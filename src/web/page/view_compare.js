@@ -1,7 +1,7 @@
 // Two to eight models side by side: samples, metrics, curves, architectures.
 
 import {ApiError, experimentPath, isAbsent} from './api.js';
-import {Chart, d3, drawAxes, frameOf, paddedDomain} from './chart.js';
+import {Chart, d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './chart.js';
 import {chosenText, curveMetrics, measures} from './columns.js';
 import {differenceRows, diffGraphs, diffSamples} from './diff.js';
 import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge} from './dom.js';
@@ -11,6 +11,7 @@ import {counted, formatCount, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
 import {keptOfOthers, SIDES} from './graph_state.js';
 import {allNodes, buildGraph} from './layout.js';
+import {OddMarks, STRIP} from './odd_marks.js';
 import {otherView, writeRoute} from './route.js';
 
 const MOST = 8;
@@ -25,6 +26,7 @@ export class CompareView {
     this.state = el('div', {});
     this.samples = el('section', {class: 'card view', 'aria-label': 'Samples'});
     this.tools = el('span', {class: 'row'});
+    this.odd = new OddMarks();
     /** @type {import('./chart.js').Point[]} */
     this.points = [];
     this.chart = new Chart({
@@ -179,7 +181,7 @@ export class CompareView {
                 ({model, series}) =>
                     `model ${model} ends at ${formatNumber(series.values[series.values.length - 1])} after ${
                         counted(series.values.length, 'report')}`)
-            .join('; ')}.`;
+            .join('; ')}.${this.odd.texts().map((text) => ` ${text}.`).join('')}`;
   }
 
   table() {
@@ -194,16 +196,23 @@ export class CompareView {
   draw(ctx, width, height) {
     const list = this.series();
     const frame = frameOf(width, height);
+    frame.bottom -= STRIP;
     const finite = list.flatMap(({series}) => Array.from(series.values).filter(Number.isFinite));
     const steps = list.flatMap(({series}) => Array.from(series.steps));
     const x = d3.scaleLinear()
                   .domain(steps.length > 0 ? [d3.min(steps), Math.max(d3.min(steps) + 1, d3.max(steps))] : [0, 1])
                   .range([frame.left, frame.right]);
     const y = d3.scaleLinear().domain(paddedDomain(finite)).range([frame.bottom, frame.top]);
-    drawAxes(
-        ctx, frame,
-        {x, y, xTitle: 'step', yTitle: this.metric(), xFormat: (v) => Number.isInteger(v) ? String(v) : ''});
+    drawAxes(ctx, frame, {
+      x,
+      y,
+      xTitle: 'step',
+      yTitle: this.metric(),
+      xFormat: (v) => Number.isInteger(v) ? String(v) : '',
+      below: STRIP
+    });
     this.points = [];
+    this.odd = new OddMarks();
     list.forEach(({model, series}, k) => {
       ctx.strokeStyle = ctx.fillStyle = colorOf(this.store, model);
       ctx.lineWidth = 2;
@@ -213,6 +222,7 @@ export class CompareView {
       let last = null;
       for (let i = 0; i < series.values.length; ++i) {
         if (!Number.isFinite(series.values[i])) {
+          this.odd.add(x(series.steps[i]), series.values[i]);
           pen = false;
           continue;
         }
@@ -232,12 +242,15 @@ export class CompareView {
       }
       ctx.stroke();
       ctx.setLineDash([]);
+      // A line of one point is not seen.
+      if (last && series.values.length === 1) drawDot(ctx, last[0], last[1], 3);
       if (last) {
         ctx.textAlign = 'right';
         ctx.textBaseline = 'bottom';
         ctx.fillText(String(model), Math.min(frame.right - 4, last[0]), last[1] - 4);
       }
     });
+    this.odd.draw(ctx, frame, theme().mark);
   }
 
   /** @param {number[]} models */

@@ -3,7 +3,7 @@
 
 import {Chart, d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './chart.js';
 import {durationOf, findColumn, measures} from './columns.js';
-import {button, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
+import {button, el, fill, refill, select, stateBox, statusBadge, timeWithUtc} from './dom.js';
 import {DrawnDots} from './drawn_dots.js';
 import {settle} from './events.js';
 import {quoteForFilter} from './filter.js';
@@ -220,7 +220,7 @@ export class OverviewView {
         this.progress,
         el('div', {class: 'row spread'},
            el('div', {class: 'row'}, statusBadge(table.status), el('span', {}, facts.join(' · '))),
-           left !== null ? el('span', {class: 'muted'}, 'ends at about ', timeElement(now + left * 1000)) : null),
+           left !== null ? el('span', {class: 'muted'}, 'ends at about ', timeWithUtc(now + left * 1000)) : null),
         progressBar(models, running ? limits.maxModels : null),
         table.reason ? el('p', {class: 'message muted'}, oneLine(table.reason, 600)) : null,
         waiting ? el('p', {class: 'message'}, `Waits for ${waiting}`) : null);

@@ -17,6 +17,7 @@ import './log_tail_test.js';
 import './merged_test.js';
 import './nodes_test.js';
 import './notices_test.js';
+import './odd_marks_test.js';
 import './palette_test.js';
 import './pareto_chart_test.js';
 import './progress_test.js';
