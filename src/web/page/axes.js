@@ -22,18 +22,23 @@ export const OFF_SHARE = 0.1;
 
 /**
  * How deep a choice lies in the space's tree.
- * @param {import('./decode.js').Choice[]} choices @returns {Map<string, number>}
+ * @param {import('./decode.js').Choice[]} choices  in any order @returns {Map<string, number>}
  */
 export function choiceDepths(choices) {
+  const byLabel = new Map(choices.map((choice) => [choice.label, choice]));
   /** @type {Map<string, number>} */
   const depths = new Map();
-  for (const choice of choices) {
-    let depth = 0;
-    for (const condition of choice.activeIf) {
-      for (const term of condition) depth = Math.max(depth, (depths.get(term.label) ?? 0) + 1);
-    }
-    depths.set(choice.label, depth);
-  }
+  const depthOf = (/** @type {string} */ label) => {
+    const known = depths.get(label);
+    if (known !== undefined) return known;
+    // Conditions in a circle end here.
+    depths.set(label, 0);
+    const above = (byLabel.get(label)?.activeIf ?? []).flat().map((term) => depthOf(term.label));
+    const depth = above.reduce((most, one) => Math.max(most, one + 1), 0);
+    depths.set(label, depth);
+    return depth;
+  };
+  for (const {label} of choices) depthOf(label);
   return depths;
 }
 

@@ -173,4 +173,9 @@ test('the depth of a choice is that of its conditions', () => {
     {label: 'c', activeIf: [[{label: 'b', chosen: 1}], [{label: 'a', chosen: 1}]]}
   ];
   equal([...choiceDepths(choices)], [['a', 0], ['b', 1], ['c', 2]]);
+  // Whatever stands first.
+  const depths = choiceDepths(choices.reverse());
+  equal(['a', 'b', 'c'].map((label) => depths.get(label)), [0, 1, 2]);
+  // A damaged document does not hang the page.
+  equal(choiceDepths([{label: 'a', activeIf: [[{label: 'a', chosen: 0}]]}]).size, 1);
 });
