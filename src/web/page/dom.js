@@ -1,7 +1,7 @@
 // Elements out of data: text is text, never markup.
 
 import {statusText} from './columns.js';
-import {cleanText, formatTime, formatUtc, NOTHING, oneLine} from './format.js';
+import {cleanText, formatTime, formatUtc, NOTHING, oneLine, utcBeside} from './format.js';
 import {statusStyle} from './palette.js';
 
 /**
@@ -161,12 +161,13 @@ export function timeElement(ms, text) {
 
 /**
  * The same with UTC beside it.
- * @param {number} ms since 1970
+ * @param {number|null} ms
  */
 export function timeWithUtc(ms) {
-  const text = formatTime(ms);
-  const utc = formatUtc(ms);
-  return utc.startsWith(text) ? timeElement(ms, utc) : el('span', {}, timeElement(ms), ` (${utc})`);
+  if (ms === null) return timeElement(ms);
+  const beside = utcBeside(ms);
+  if (beside === '') return timeElement(ms, formatUtc(ms));
+  return el('span', {}, timeElement(ms), ' ', el('span', {class: 'muted'}, `(${beside})`));
 }
 
 /**

@@ -94,6 +94,17 @@ export function formatUtc(ms) {
 }
 
 /**
+ * UTC to stand beside the same time in the reader's zone, with the day only where it is another one; '': they are the
+ * same.
+ * @param {number} ms since 1970 @param {string} [local]
+ */
+export function utcBeside(ms, local = formatTime(ms)) {
+  const utc = formatUtc(ms);
+  if (utc.startsWith(local)) return '';
+  return utc.slice(0, 10) === local.slice(0, 10) ? utc.slice(11) : utc;
+}
+
+/**
  * How far the reader's zone is from UTC at a time: "UTC+05:30".
  * @param {number} ms since 1970 @param {number} [offset]  minutes, as Date has them: west is positive
  */

@@ -4,7 +4,7 @@ import {Chart, d3, drawAxes, FONT, frameOf, theme, themeName} from './chart.js';
 import {statusText} from './columns.js';
 import {button, el, fill, plainTable, refill, stateBox, statusBadge, timeWithUtc} from './dom.js';
 import {colorOf} from './filter_bar.js';
-import {counted, formatDuration, formatNumber, formatTime, formatUtc, NOTHING, oneLine, zoneText} from './format.js';
+import {counted, formatDuration, formatNumber, formatTime, formatUtc, oneLine, zoneText} from './format.js';
 import {leaseText, nodeLines} from './nodes.js';
 import {statusStyle} from './palette.js';
 import {otherView, writeRoute} from './route.js';
@@ -354,7 +354,7 @@ export class DevicesView {
                    'Nodes', ['Node', 'State', 'Busy slots', 'Runs', 'Since', 'More'],
                    lines.map(
                        (line) =>
-                           [line.name, statusBadge(line.state), line.busy, line.trials, line.since === null ? NOTHING : timeWithUtc(line.since),
+                           [line.name, statusBadge(line.state), line.busy, line.trials, timeWithUtc(line.since),
                             line.about]))));
   }
 
