@@ -30,7 +30,8 @@ export class LogTail {
 
   /** What is to be asked for next. */
   query() {
-    return this.attempt === 0 ? `attempt=${this.wanted}&offset=0&limit=0` : `attempt=${this.attempt}&offset=${this.offset}&limit=${MAX_BYTES}`;
+    if (this.attempt === 0) return `attempt=${this.wanted}&offset=0&limit=0`;
+    return `attempt=${this.attempt}&offset=${this.offset}&limit=${MAX_BYTES}`;
   }
 
   /**

@@ -116,7 +116,6 @@ export class ModelView {
     if (this.document === null || seen !== this.seen) {
       this.seen = seen;
       this.load();
-      this.loadFiles();
     } else if (changes.has('theme') || changes.has('params') || changes.has('all')) {
       this.fill();
     } else if (changes.has('selection') || changes.has('notes')) {
@@ -129,16 +128,19 @@ export class ModelView {
     this.stale = this.busy;
     if (this.busy) return;
     this.busy = true;
+    await Promise.all([this.loadDocument(), this.loadFiles()]);
+    this.busy = false;
+    if (this.stale && !this.abort.signal.aborted) this.load();
+  }
+
+  async loadDocument() {
     try {
       this.document = await this.store.api.json(this.path(), this.abort.signal);
       this.fill();
     } catch (error) {
       if (this.abort.signal.aborted) return;
       fill(this.head, stateBox('error', `Model ${this.model} cannot be shown`, /** @type {Error} */ (error).message));
-    } finally {
-      this.busy = false;
     }
-    if (this.stale) this.load();
   }
 
   fill() {
@@ -487,10 +489,12 @@ export class ModelView {
       if (tail.wanted === 0 && attempt > 0 && latest > attempt) tail.restart();
     } catch (error) {
       if (this.abort.signal.aborted || tail !== this.tail) return;
-      if (tail.text === '')
+      if (tail.text === '') {
+        this.logNote.textContent = '';
         this.log.textContent = error instanceof ApiError && error.status === 404 ?
             'There is no log.' :
             `The log cannot be read: ${oneLine(/** @type {Error} */ (error).message)}`;
+      }
     }
     if (wasMoving || moving()) this.timer = setTimeout(() => this.loadLog(), LOG_PACE);
   }
@@ -502,7 +506,8 @@ export class ModelView {
     try {
       files = (await this.store.api.json(`${this.path()}/files`, this.abort.signal)).files;
     } catch (error) {
-      if (this.abort.signal.aborted) return;
+      // A list that is there stays.
+      if (this.abort.signal.aborted || this.files.querySelector('li')) return;
       why = /** @type {Error} */ (error).message;
     }
     refill(
