@@ -71,6 +71,18 @@ export function otherView(route, view, model = null) {
   return {view, id: route.id, model, params};
 }
 
+/** A selection of more models is sorted: as ranges it makes a short address. */
+const ORDERED = 100;
+
+/**
+ * The order that an address keeps of a selection.
+ * @param {Iterable<number>} models
+ */
+export function selectionOrder(models) {
+  const list = [...models];
+  return list.length > ORDERED ? list.sort((a, b) => a - b) : list;
+}
+
 /**
  * "3,7,9-12" as models, in this order: it gives them their colours, and their places beside each other.
  * @param {string|undefined} text
@@ -89,7 +101,7 @@ export function readSelection(text) {
 
 /** @param {Iterable<number>} models */
 export function writeSelection(models) {
-  const list = [...models];
+  const list = selectionOrder(models);
   const parts = [];
   for (let i = 0; i < list.length; ++i) {
     const first = list[i];

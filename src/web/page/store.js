@@ -6,7 +6,7 @@ import {completeTable, decodeColumns} from './decode.js';
 import {oneLine} from './format.js';
 import {Notices} from './notices.js';
 import {Parts} from './parts.js';
-import {readRoute, readSelection, writeRoute, writeSelection} from './route.js';
+import {readRoute, readSelection, selectionOrder, writeRoute, writeSelection} from './route.js';
 import {SelectedRows} from './selected_rows.js';
 import {EventSourceOfTab} from './stream.js';
 
@@ -68,8 +68,11 @@ export class Store {
     /** Not before this is an experiment's document polled again, of performance.now(). */
     this.nextShow = 0;
     this.selectedRows = new SelectedRows();
-    /** Until the notes that were sent are saved: one that comes later must not be overtaken. @type {Promise<void>} */
-    this.saving = Promise.resolve();
+    /**
+     * Notes by address, until the last one that was sent is saved: none may overtake those before it.
+     * @type {Map<string, Promise<void>>}
+     */
+    this.saving = new Map();
     /** @type {Promise<void>|null} the request for the list that is on its way */
     this.listing = null;
     this.parts = new Parts(this);
@@ -306,7 +309,8 @@ export class Store {
     if (this.route.id === null) {
       await this.loadExperiments();
     } else if (!current) {
-      if (this.error && this.error.status <= 0) this.open(this.route.id);
+      // Nobody answered, or there was no time for it: not what is refused.
+      if (this.error && (this.error.status <= 0 || this.error.status === 503)) this.open(this.route.id);
     } else if (current.stale) {
       await this.reload();
     } else if (this.connection === 'paused') {
@@ -457,7 +461,7 @@ export class Store {
 
   /** @param {Iterable<number>} models */
   select(models) {
-    this.selected = new Set(models);
+    this.selected = new Set(selectionOrder(models));
     this.setParams({sel: writeSelection(this.selected)});
     this.changed('selection');
   }
@@ -471,15 +475,17 @@ export class Store {
 
   /** @param {number} model @param {{star: boolean, note: string}} note */
   setNote(model, note) {
-    const {current} = this;
-    const saved = this.saving.then(() => current ? this.putNote(current, model, note) : undefined);
-    this.saving = saved.catch(() => {});
+    const current = /** @type {Current} */ (this.current);
+    const path = `${experimentPath(current.id)}/notes/${model}`;
+    const before = this.saving.get(path) ?? Promise.resolve();
+    const saved = before.then(() => this.putNote(current, path, model, note));
+    this.saving.set(path, saved.catch(() => {}));
     return saved;
   }
 
-  /** @param {Current} current @param {number} model @param {{star: boolean, note: string}} note */
-  async putNote(current, model, note) {
-    const saved = await this.api.send('PUT', `${experimentPath(current.id)}/notes/${model}`, note);
+  /** @param {Current} current @param {string} path @param {number} model @param {{star: boolean, note: string}} note */
+  async putNote(current, path, model, note) {
+    const saved = await this.api.send('PUT', path, note);
     current.notes.set(model, {star: saved.star, note: saved.note});
     ++current.table.revision;
     this.changed('notes');

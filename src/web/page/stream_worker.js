@@ -1,8 +1,8 @@
 // The shared worker: one for all tabs of a browser. It also hands the token to tabs that were opened without one.
 //
-// Tabs say: {type: 'hello'}, which is answered with the token; {type: 'token', token}, one that the server has accepted;
-// {type: 'watch', id, after}, {type: 'unwatch', id}, {type: 'retry', id}, {type: 'ping'} every 20 s while they are there,
-// {type: 'bye'}. Browsers do not tell when a tab is gone: one that is silent for 90 s is.
+// Tabs say: {type: 'hello'}, which is answered with the token; {type: 'token', token}, one that the server has
+// accepted; {type: 'watch', id, after}, {type: 'unwatch', id}, {type: 'retry', id}, {type: 'ping'} every 20 s while
+// they are there, {type: 'bye'}. Browsers do not tell when a tab is gone: one that is silent for 90 s is.
 
 import {StreamHub} from './stream_hub.js';
 

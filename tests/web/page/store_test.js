@@ -1,6 +1,7 @@
 // The store against a head that answers when the test says so.
 
 import {ApiError} from '../../../src/web/page/api.js';
+import {readSelection} from '../../../src/web/page/route.js';
 import {Store, waitingFor} from '../../../src/web/page/store.js';
 
 import {check, equal, test} from './harness.js';
@@ -475,6 +476,36 @@ test('what an experiment waits for is told when it changes, and not after its en
   equal(waitingFor(null), '');
 });
 
+test('an experiment that could not be opened is opened as soon as the head answers, and has time for it', async () => {
+  for (const status of [0, 503]) {
+    const head = new Head();
+    head.store.info = {};
+    head.send(4);
+    head.fail = () => {
+      throw new ApiError(status, 'not now');
+    };
+    await head.store.open('a');
+    equal([head.store.current, head.store.error?.status], [null, status]);
+    head.fail = () => {};
+    await head.store.poll();
+    await settle();
+    equal([head.store.current?.table.model.length, head.store.error], [1, null]);
+  }
+});
+
+test('what is selected has the order in which the address is read again', () => {
+  const {store} = new Head();
+  store.setParams = ({sel}) => {
+    store.route.params.sel = String(sel);
+  };
+  const many = Array.from({length: 1000}, (_, i) => 1000 - i);
+  for (const models of [[7, 3], [3, 7, 4, 5], many]) {
+    store.select(models);
+    equal(store.selected, readSelection(store.route.params.sel));
+  }
+  equal(store.route.params.sel, '1-1000');
+});
+
 test('the list is asked for again only after its answer', async () => {
   const head = new Head();
   head.store.route.id = null;
@@ -513,9 +544,14 @@ test('notes are saved in their order, however long the first one takes', async (
   answers[1](true);
   equal(await second, 'no room');
   await settle();
+  const other = head.store.setNote(2, {star: true, note: 'other'});
+  await settle();
+  // Another model's does not wait.
+  equal(sent, ['one', 'two', 'three', 'other']);
   answers[2](false);
-  await third;
-  equal([sent, notes.get(1)?.note], [['one', 'two', 'three'], 'three']);
+  answers[3](false);
+  await Promise.all([third, other]);
+  equal([notes.get(1)?.note, notes.get(2)?.note], ['three', 'other']);
 });
 
 /** A store of a new tab, before a server that accepts one token; `stored`: what the tab has kept, `others`: of others. */
