@@ -929,6 +929,65 @@ TEST_F(EventsTest, AStreamThatIsNeverReadIsClosedAndTakesLittleMemory) {
   EXPECT_EQ(again->numbers_[1], all.at(3));
 }
 
+TEST_F(EventsTest, WhoReadsNothingIsCutOffAndGoesOnBehindWhatItHasSeen) {
+  WebOptions options;
+  options.streams.max_unsent = 100000;
+  options.streams.patience = std::chrono::milliseconds(500);
+  Start(options);
+  Create("a-1");
+  const auto idle = Watch("a-1", 0);
+  const auto other = Watch("a-1", 0);
+  other->ReadEvents(1);
+  // Several times as much as the sockets of both sides hold.
+  const std::string message(60000, 'x');
+  for (int model = 1; model <= 300; ++model) {
+    Write("a-1", absl::StrCat("records { model { model: ", model, " } } records { outcome { model: ", model,
+                              " outcome: FAILED failure { reason: EXCEPTION message: '", message, "' } } }"));
+    other->ReadEvents(other->numbers_.size() + 1);
+  }
+  Write("a-1", "records { state { state: DONE } }");
+  Release("a-1");
+  other->ReadToEnd();
+  const std::vector<int64_t> all = AllNumbers("a-1");
+  EXPECT_EQ(other->numbers_, all);
+  idle->ReadToEnd();
+  ASSERT_LT(idle->numbers_.size(), all.size()) << "it was closed";
+  std::vector<int64_t> seen = idle->numbers_;
+  // On a busy machine whoever comes again may be cut off, too, and comes again.
+  for (bool ended = false; !ended;) {
+    const auto again = Watch("a-1", 0, absl::StrCat("Last-Event-ID: ", seen.back(), "\r\n"));
+    again->ReadToEnd();
+    ended = !again->kinds_.empty() && again->kinds_.back() == "ended";
+    seen.insert(seen.end(), again->numbers_.begin(), again->numbers_.end());
+  }
+  EXPECT_EQ(seen, all);
+}
+
+TEST_F(EventsTest, NumbersBehindTheLastFactAndNoNumbers) {
+  Start();
+  Create("a-1");
+  Write("a-1", "records { state { state: DONE } }");
+  Release("a-1");
+  // As who has seen everything: of another journal by the same name, perhaps.
+  const auto beyond = Watch("a-1", 1000000);
+  beyond->ReadToEnd();
+  EXPECT_TRUE(beyond->numbers_.empty());
+  EXPECT_THAT(beyond->kinds_, ElementsAre("ended"));
+  for (const char* const after : {"x", "-1", "1.5", "99999999999999999999"}) {
+    EXPECT_EQ(Get(absl::StrCat("/api/v1/experiments/a-1/events?after=", after)).status, 400) << after;
+  }
+  // A header that is no number is as none.
+  const std::vector<int64_t> all = AllNumbers("a-1");
+  ASSERT_GT(all.size(), 1u);
+  for (const char* const header : {"x", "", "1.5", "99999999999999999999"}) {
+    const auto watch = Watch("a-1", all[0], absl::StrCat("Last-Event-ID: ", header, "\r\n"));
+    watch->ReadToEnd();
+    EXPECT_EQ(watch->numbers_, std::vector<int64_t>(all.begin() + 1, all.end())) << header;
+    EXPECT_EQ(watch->kinds_.back(), "ended") << header;
+  }
+  EXPECT_EQ(Ask("GET", "/api/v1/experiments/a-1/events", "", "Last-Event-ID: -1\r\n").status, 400);
+}
+
 TEST_F(EventsTest, AStreamWithoutNewsGetsComments) {
   WebOptions options;
   options.streams.comment_interval = std::chrono::milliseconds(1);
