@@ -200,6 +200,7 @@ def measure_interaction(link, experiment, size, figures):
         measure("go('%smodels', 'dom')" % base)
         measure_table(page, size, figures, "")
         figures["scroll_frame_ms"] = measure("scroll(%d)" % size.scroll_frames)
+        figures["graph_1000_nodes_ms"] = median_of(size.rounds, lambda i: measure("graph(1000)"))
     finally:
         page.close()
 
@@ -451,13 +452,14 @@ def main():
             measure(folder, size, figures)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    missed = [name for name, value in figures.items() if value > LIMITS.get(name, math.inf)]
     for name, value in sorted(figures.items()):
-        limit = LIMITS.get(name)
-        judgement = "" if limit is None else "at most %g%s" % (limit, "" if value <= limit else ", MISSED")
+        judgement = "at most %g%s" % (LIMITS[name], ", MISSED" if name in missed else "") if name in LIMITS else ""
         print("%-32s %12.4g   %s" % (name, value, judgement))
     print(json.dumps({"bench": "web", "figures": {name: float("%.6g" % figures[name]) for name in sorted(figures)},
                       "limits": LIMITS}))
-    return 0
+    # The limits are those of the whole size.
+    return 1 if missed and not options.quick else 0
 
 
 if __name__ == "__main__":

@@ -86,6 +86,37 @@
       return longest;
     },
 
+    /** Milliseconds: a graph is laid out, drawn and in sight. */
+    async graph(nodes) {
+      const [{buildGraph}, {GraphDrawing}] = await Promise.all(
+          ['layout.js', 'graph_drawing.js'].map((name) => import(new URL(name, document.baseURI).href)));
+      const graph = {
+        nodes: Array.from({length: nodes}, (_, i) => ({
+          name: `layer_${i}`,
+          type: 'Linear',
+          attributes: {in_features: 16, out_features: 16},
+          // Of the few before it, and long edges.
+          inputs: [i - 1 - i % 3, ...(i % 9 === 0 ? [i - 40] : [])].filter((k) => k >= 0).map((k) => `layer_${k}`),
+          shape: [-1, 16],
+          parameters: 272,
+          flops: 528,
+          depth: 0,
+        })),
+      };
+      await nextFrame();
+      const begin = performance.now();
+      const drawing = new GraphDrawing(buildGraph(graph), {label: 'graph'});
+      document.querySelector('main').append(drawing.element);
+      // The frame behind the one that shows it.
+      await nextFrame();
+      await nextFrame();
+      const took = performance.now() - begin;
+      if (drawing.element.querySelectorAll('g[data-id]').length !== nodes) throw new Error('a node is not drawn');
+      drawing.destroy();
+      drawing.element.remove();
+      return took;
+    },
+
     ended,
     /** [[milliseconds since 1970, models that had ended]], from now on. */
     watchEnded() {
