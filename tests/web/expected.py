@@ -104,6 +104,36 @@ def time_left(document, most):
     return (last[-1] - last[0]).total_seconds() / (len(last) - 1) * (most - len(ended))
 
 
+def counted(count, word):
+    return "%s %s%s" % (number(count), word, "" if count == 1 else "s")
+
+
+def busy_shares(bars):
+    """Of each device, in percent: of the time from the first start to the last end. `bars`: device, start, end."""
+    times = [(device, moment(start).timestamp(), moment(end).timestamp()) for device, start, end in bars]
+    first, last = min(start for _, start, _ in times), max(end for _, _, end in times)
+    shares = {}
+    for device in {device for device, _, _ in times}:
+        covered, seen = 0, -math.inf
+        for start, end in sorted((start, end) for name, start, end in times if name == device):
+            covered += max(0, end - max(start, seen))
+            seen = max(seen, end)
+        shares[device] = math.floor(100 * covered / (last - first) + 0.5)
+    return shares
+
+
+def merged_summary(trials):
+    merged = [trial for trial in trials if len(trial["models"]) > 1]
+    known = [trial for trial in merged if trial["steps"] is not None]
+    steps, alone = (sum(trial[key] for trial in known) for key in ("steps", "steps_alone"))
+    models = {member["model"] for trial in merged for member in trial["models"]}
+    again = sum(member["again"] is not None for trial in merged for member in trial["models"])
+    return "%s of %s%s. %s ran again after one, %s had one model only." % (
+        counted(len(merged), "merged trial"), counted(len(models), "model"),
+        ": %s steps instead of %s" % (number(steps), number(alone)) if alone else "", counted(again, "model"),
+        counted(len(trials) - len(merged), "trial"))
+
+
 def metric_of(model, name):
     """The final value, and whether there is one."""
     final = model["metrics"]["final"] or {}

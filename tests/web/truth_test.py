@@ -8,6 +8,7 @@ import functools
 import http.server
 import json
 import os
+import re
 import shutil
 import sys
 import threading
@@ -24,6 +25,8 @@ ENGINES = ("direct", "graph", "cgo")
 ENDS = {"direct": "DONE", "graph": None, "cgo": "STOPPED"}
 GRAPH_LIMIT = 500  # The max_trial_number of the graph engine's configuration in random_journal.h.
 METRICS = ("default", "params", "loss")
+# What the browser itself says of graphs that no trial can make: there is no program behind these journals.
+ABSENT = r"/models/\d+/graph - Failed to load resource: .* status of (404|409) "
 # The browser's hours off UTC: local times are not UTC by chance.
 ZONE, OFFSET = "Asia/Kolkata", 5.5
 
@@ -134,7 +137,7 @@ class TruthTest(JournalTest):
     # ---- What is seen ----
 
     def test_every_number_on_the_page_is_that_of_json(self):
-        self.browser = Browser(logs_requests=False)
+        self.browser = Browser()
         self.addCleanup(self.browser.close)
         self.browser.devtools("Emulation.setTimezoneOverride", {"timezoneId": ZONE})
         self.browser.go(self.link)
@@ -145,6 +148,7 @@ class TruthTest(JournalTest):
         names = [name for name, _ in journals]
         self.check_experiments(names)
         self.check_compared(names)
+        self.assertEqual(self.browser.complaints(self.base.rstrip("/"), re.compile(ABSENT)), [])
 
     def test_a_page_whose_server_was_killed_says_so_and_is_right_again(self):
         self.browser = Browser(logs_requests=False)
@@ -389,11 +393,24 @@ class TruthTest(JournalTest):
             outcomes = {attempt["outcome"] for _, attempt in members if attempt["outcome"]}
             if None not in ends:
                 self.assertEqual(row[5], outcomes.pop() if len(outcomes) == 1 else "MIXED")
+        attempts = [(device, attempt) for (_, device), members in bars.items() for _, attempt in members]
+        text = self.browser.run("return document.querySelector('[aria-label=\"Busy share\"]').textContent")
+        waiting = sum(model["status"] == "QUEUED" for model in self.trials["models"])
+        if bars:
+            self.assertIn("%s waiting." % expected.counted(waiting, "model"), text)
+        # Of trials that run the shares grow while this is read.
+        if bars and all(attempt["end"] for _, attempt in attempts):
+            shown = dict(self.browser.run("return [...document.querySelectorAll('.bar-line')].map((line) => "
+                                          "[line.querySelector('.clip').title, line.lastChild.textContent])"))
+            shares = expected.busy_shares([(device, attempt["start"], attempt["end"]) for device, attempt in attempts])
+            self.assertEqual(shown, {device: "%d %%" % share for device, share in shares.items()})
 
     def check_cgo(self):
         merged = self.lanista("trials", self.name, "--merged")["trials"]
         self.open("cgo", t=str(merged[0]["trial"]))
         rows = {int(row[0]): row for row in self.table("Trials")[1:]}
+        self.assertEqual(self.browser.run("return document.querySelector('[aria-label=\"In short\"]').textContent"),
+                         expected.merged_summary(merged))
         for trial in merged:
             row = rows[trial["trial"]]
             self.assertEqual(row[1], ", ".join(str(member["model"]) for member in trial["models"]))
@@ -465,6 +482,11 @@ class TruthTest(JournalTest):
             if any(value is not None for value in values):
                 self.assert_cells(rows[name], [NOTHING if value is None else number(value, 6) for value in values], name)
         self.assert_cells(rows["Duration"], [expected.duration(expected.seconds_of(model)) for model in models], "duration")
+        for metric in METRICS:
+            self.open("compare", sel=",".join(str(model["id"]) for model in models), m=metric)
+            shown = {model["id"] for model in models}
+            self.assert_reports(self.chart("Curves together")[1:],
+                                [report for report in self.reports(metric) if report[0] in shown], "compared " + metric)
 
 
 if __name__ == "__main__":
