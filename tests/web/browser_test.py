@@ -27,7 +27,7 @@ import unittest
 import urllib.parse
 
 from browser import DRAWN, Browser, find_browser
-from expected import number
+from expected import counted, number
 from proxy import PrefixProxy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -514,6 +514,14 @@ class PageTests(unittest.TestCase):
             self.skipTest("this page has no such experiment")
         self.open(view, **parameters)
 
+    def show_graph(self, text):
+        """The document of `show-graph` of a graph."""
+        path = os.path.join(self.folder, "shown.textproto")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return json.loads(subprocess.run([self.program(), "show-graph", path, "--json"], capture_output=True, text=True,
+                                         check=True).stdout)
+
     def test_a_graph_folds(self):
         self.open_graphs("graph/1")
         shown = ("return [...document.querySelectorAll('g[data-id]')].some((g) => "
@@ -558,9 +566,7 @@ class PageTests(unittest.TestCase):
         if self.state is None:
             self.skipTest("the state folder is not known")
         # The first candidate keeps the node, so that the model is the graph that the space was made of.
-        graph = json.loads(subprocess.run(
-            [self.program(), "show-graph", os.path.join(self.folder, "net.textproto"), "--json"], capture_output=True,
-            text=True, check=True).stdout)
+        graph = self.show_graph(NET)
         model = self.lanista("trials", self.experiment)["models"][0]
         self.assertEqual((model["params"], model["flops"]), (graph["parameters"], graph["flops"]))
         self.browser.click("button", "Table")
@@ -568,7 +574,8 @@ class PageTests(unittest.TestCase):
                 "(t) => t.caption?.textContent === 'Nodes'); "
                 "return t && [...t.rows].map((r) => [...r.cells].map((c) => c.textContent.trim()));")
         columns = {title: [row[i] for row in rows[1:]] for i, title in enumerate(rows[0])}
-        nodes = {node["name"]: node for node in graph["nodes"]}
+        # The page leaves out codes that colour, and shows that a mark which turns text round was there.
+        nodes = {node["name"].replace("\x1b[31m\u202e", "\ufffd"): node for node in graph["nodes"]}
         self.assertEqual(set(columns["Node"]), set(nodes))
         for path, parameters, flops in zip(columns["Node"], columns["Parameters"], columns["FLOPs"]):
             self.assertEqual((parameters, flops), (number(nodes[path]["parameters"]), number(nodes[path]["flops"])), path)
@@ -586,6 +593,15 @@ class PageTests(unittest.TestCase):
         for word in ("relu", "ReLU", "Tanh"):
             self.assertIn(word, differences)
         self.assertNotIn("hidden", differences)
+        if self.state is not None:
+            left, right = ({node["name"]: node for node in self.show_graph(text)["nodes"]}
+                           for text in (NET, NET.replace('"ReLU"', '"Tanh"')))
+            same = [name for name in left if name in right and
+                    all(left[name][key] == right[name][key] for key in ("type", "attributes", "shape"))]
+            both = left.keys() & right.keys()
+            self.assertIn("%s the same, %d changed, %d only in model 1, %d only in model 2." % (
+                counted(len(same), "node"), len(both) - len(same), len(left) - len(both), len(right) - len(both)),
+                self.browser.run("return document.querySelector('main').textContent"))
         rows = json.loads(self.browser.saved_by("button[aria-label='Differences as JSON']", "JSON"))
         self.assertIn(["relu", "type"], [[row["node"], row["difference"]] for row in rows])
         lines = self.browser.saved_by("button[aria-label='Samples as CSV']", "CSV").splitlines()

@@ -19,6 +19,7 @@ import threading
 import urllib.parse
 
 from browser import Browser
+from expected import moment
 from page_testing import PageTest, main
 from proxy import PrefixProxy
 
@@ -181,6 +182,11 @@ class SearchTest(PageTest):
         try:
             self.browser.wait(nodes + ".includes('n-1✓ joined')")
             self.assertEqual([row[:4] for row in self.table("Nodes")[1:]], [["n-1", "✓ joined", "0 of 1", "–"]])
+            known = self.lanista("nodes", "--head", self.head)["nodes"]
+            self.assertEqual([(one["name"], one["state"], one["busy"], one["devices"], one["trials"]) for one in known],
+                             [("n-1", "JOINED", 0, 1, [])])
+            since = self.browser.run("return document.querySelector('section[aria-label=Nodes] time').dateTime")
+            self.assertEqual(moment(since), moment(known[0]["since"]))
             self.check_quiet()
         finally:
             node.send_signal(signal.SIGINT)
