@@ -1,5 +1,5 @@
-// What documents (src/views/documents.h) say, as the structs of the public API. A document may come from a head of
-// another version, so all of these return DATA_LOSS where something is missing in it.
+// What documents (src/views/documents.h, src/views/trials_document.h) say, as the structs of the public API. A document
+// may come from a head of another version, so all of these return DATA_LOSS where something is missing in it.
 #ifndef LANISTA_SRC_API_RESULTS_H_
 #define LANISTA_SRC_API_RESULTS_H_
 

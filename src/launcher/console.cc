@@ -13,7 +13,7 @@
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
-#include "src/views/documents.h"
+#include "src/views/document_parts.h"
 
 namespace lanista {
 namespace {

@@ -31,6 +31,7 @@
 #include "src/views/merged_view.h"
 #include "src/views/tables.h"
 #include "src/views/trials_csv.h"
+#include "src/views/trials_document.h"
 
 namespace lanista {
 namespace {

@@ -28,7 +28,6 @@
 #include "src/launcher/interrupt_note.h"
 #include "src/launcher/trial_session.h"
 #include "src/ops/registry.h"
-#include "src/views/documents.h"
 #include "src/views/graph_view.h"
 
 namespace lanista {

@@ -15,6 +15,7 @@
 #include "src/rpc/channel.h"
 #include "src/rpc/grpc_status.h"
 #include "src/rpc/unreachable.h"
+#include "src/views/document_parts.h"
 #include "src/views/documents.h"
 
 namespace lanista {

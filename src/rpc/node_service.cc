@@ -21,6 +21,7 @@
 #include "src/rpc/refused_call.h"
 #include "src/rpc/stream_writer.h"
 #include "src/service/request_checks.h"
+#include "src/views/document_parts.h"
 #include "src/views/nodes_view.h"
 
 namespace lanista {

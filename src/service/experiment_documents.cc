@@ -24,6 +24,7 @@
 #include "src/storage/trial_files.h"
 #include "src/views/merged_view.h"
 #include "src/views/trials_csv.h"
+#include "src/views/trials_document.h"
 
 namespace lanista {
 namespace {

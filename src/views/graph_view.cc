@@ -19,7 +19,7 @@
 #include "src/graph/expression.h"
 #include "src/graph/graph.h"
 #include "src/space/space.h"
-#include "src/views/documents.h"
+#include "src/views/document_parts.h"
 #include "src/views/text_table.h"
 
 namespace lanista {

@@ -12,7 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
 #include "src/base/status.h"
-#include "src/views/documents.h"
+#include "src/views/document_parts.h"
 #include "src/views/plan_view.h"
 
 namespace lanista {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
+#include "src/views/document_parts.h"
 
 namespace lanista {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "nlohmann/json_fwd.hpp"
 #include "protos/node.pb.h"
-#include "src/views/documents.h"
 #include "src/views/text_table.h"
 
 namespace lanista {

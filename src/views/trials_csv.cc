@@ -16,7 +16,7 @@
 #include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/space/space.h"
-#include "src/views/documents.h"
+#include "src/views/trials_document.h"
 
 namespace lanista {
 namespace {

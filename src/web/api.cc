@@ -22,6 +22,7 @@
 #include "src/storage/journal.h"
 #include "src/views/documents.h"
 #include "src/views/merged_view.h"
+#include "src/views/trials_document.h"
 #include "src/web/columns.h"
 #include "src/web/curves.h"
 #include "src/web/http_stream.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "src/goals/ranking.h"
-#include "src/views/documents.h"
+#include "src/views/document_parts.h"
 
 namespace lanista {
 namespace {
@@ -152,11 +152,7 @@ Json ColumnsDocument(const ExperimentTable& table) {
   document["number"] = table.number();
   document["status"] = table.standing().status;
   document["started"] = MillisJson(table.started());
-  document["objectives"] = Json::array();
-  for (const Goal& goal : table.goals().objectives()) {
-    document["objectives"].push_back(
-        {{"metric", goal.metric}, {"goal", v1::ObjectiveConfig::Goal_Name(goal.objective)}});
-  }
+  document["objectives"] = ObjectivesJson(table.goals());
   Json ids = Json::array(), status_of = Json::array(), start = Json::array(), end = Json::array(),
        begun = Json::array(), attempts = Json::array(), params = Json::array(), flops = Json::array(),
        steps = Json::array(), latest = Json::array(), violation = Json::array(), front = Json::array(),

@@ -32,7 +32,7 @@
 #include "nlohmann/json.hpp"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
-#include "src/views/documents.h"
+#include "src/views/trials_document.h"
 #include "tests/e2e/command.h"
 #include "tests/storage/storage_testing.h"
 

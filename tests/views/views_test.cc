@@ -12,9 +12,11 @@
 #include "src/base/display_text.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/state_dir.h"
+#include "src/views/document_parts.h"
 #include "src/views/documents.h"
 #include "src/views/tables.h"
 #include "src/views/trials_csv.h"
+#include "src/views/trials_document.h"
 #include "tests/storage/storage_testing.h"
 
 namespace lanista {

@@ -15,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 #include "src/views/documents.h"
+#include "src/views/trials_document.h"
 #include "src/web/columns.h"
 #include "src/web/curves.h"
 #include "src/web/experiment_table.h"

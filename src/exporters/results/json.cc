@@ -22,7 +22,7 @@
 #include "src/exporters/common/data_source.h"
 #include "src/exporters/common/replaceable.h"
 #include "src/exporters/results/exporter.h"
-#include "src/views/documents.h"
+#include "src/views/document_parts.h"
 
 namespace lanista {
 namespace {
