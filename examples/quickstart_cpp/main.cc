@@ -66,8 +66,8 @@ int main(int argc, char** argv) {
   settings.web = "0";  // A port that is free.
   lanista::Experiment experiment(config, settings);
   absl::Status status = experiment.OnEvent([](const lanista::v1::ExperimentEvent& event) {
-    if (!event.has_outcome() || !event.outcome().has_metrics()) return;
     const auto& metrics = event.outcome().metrics().values();
+    if (metrics.count("default") == 0) return;  // Of another kind, or of a model that was not trained.
     std::cout << "model " << event.outcome().model() << ": " << metrics.at("default") << std::endl;
   });
   if (status.ok()) status = experiment.Start();

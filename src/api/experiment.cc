@@ -132,7 +132,7 @@ class Experiment::Impl {
     if (earlier_.has_value()) {
       return absl::FailedPreconditionError(
           "Experiment::Submit: this experiment is in the state folder of this process, and goes on by Start; "
-          "`lanista resume ID --head H:P` goes on with one of a head");
+          "lanista::Client::Resume, or `lanista resume ID --head H:P`, goes on with one of a head");
     }
     LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, api::CheckedConfig(config_));
     LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadClient> head, api::ConnectTo(settings));

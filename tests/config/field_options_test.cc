@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/message.h"
 #include "gtest/gtest.h"
@@ -128,6 +129,30 @@ TEST(FieldOptionsTest, NumbersAndTruthValuesAreReadByOneFunction) {
   normalize.add_mean(0.5);
   normalize.add_mean(-1.5);
   EXPECT_EQ(NumberOf(normalize, "mean", 1), -1.5);
+}
+
+// What a field is, but for the example of who has forgotten it.
+std::string DescribeField(const FieldDescriptor& field) {
+  google::protobuf::FieldDescriptorProto description;
+  field.CopyTo(&description);
+  description.mutable_options()->MutableExtension(v1::rules)->clear_required();
+  return description.DebugString();
+}
+
+TEST(FieldOptionsTest, WhatEvaluatorsThatTrainHaveInCommonIsTheSame) {
+  // They cannot share a message: users write these fields without one. docs/architecture.md has more of it.
+  constexpr int kFirstOwn = 50;
+  const Descriptor& one = *v1::ClassificationConfig::descriptor();
+  const Descriptor& other = *v1::RegressionConfig::descriptor();
+  std::vector<std::string> fields, others;
+  for (int i = 0; i < one.field_count(); ++i) {
+    if (one.field(i)->number() < kFirstOwn) fields.push_back(DescribeField(*one.field(i)));
+  }
+  for (int i = 0; i < other.field_count(); ++i) {
+    if (other.field(i)->number() < kFirstOwn) others.push_back(DescribeField(*other.field(i)));
+  }
+  EXPECT_GT(fields.size(), 10u);
+  EXPECT_EQ(fields, others);
 }
 
 }  // namespace
