@@ -72,6 +72,8 @@ absl::StatusOr<std::shared_ptr<HttpStream>> EventStreams::Open(const std::string
       return absl::FailedPreconditionError(absl::StrCat("an older Lanista wrote the journal of ", place.id,
                                                         ", without the order of its facts; `resume` upgrades it"));
     }
+    // A number that is not there (of a journal that lost its last facts) would leave the others of the feed behind it.
+    after = std::min(after, *number);
   }
   Reader reader;
   reader.stream = std::make_shared<HttpStream>();

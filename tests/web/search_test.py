@@ -344,6 +344,15 @@ class SearchTest(PageTest):
                          "window.model = link.textContent")
         self.browser.wait("return document.activeElement?.textContent !== window.model")
         self.assertEqual(self.browser.run(here % "getAttribute('aria-label')"), "Running and queued")
+        # A note that is being written outlives the end of its model.
+        running = self.browser.run(
+            "return [...document.querySelectorAll('[aria-label=\"Running and queued\"] a')].pop().textContent")
+        self.open("model/%d" % int(re.search(r"\d+", running).group()))
+        self.browser.run("document.querySelector('textarea').focus()")
+        self.browser.keys("wide ")
+        self.browser.wait("return document.querySelector('h1').parentNode.textContent.match(/succeeded/i)")
+        self.browser.keys("enough")
+        self.assertEqual(self.browser.run(here % "value"), "wide enough")
         self.check_quiet()
 
     def test_eight_tabs_follow_a_search_by_one_stream(self):

@@ -2,7 +2,7 @@
 
 import {experimentPath} from './api.js';
 import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './chart.js';
-import {el, fill, refill, select, stateBox} from './dom.js';
+import {el, refill, select, stateBox} from './dom.js';
 import {counted, formatNumber, oneLine, valueText} from './format.js';
 import {boxesByCandidate} from './stats.js';
 
@@ -108,11 +108,11 @@ export class ChoiceImportance {
                    'which are', [['MAXIMIZE', 'the largest'], ['MINIMIZE', 'the smallest']], this.goal(),
                    (goal) => this.store.setParams({goal: goal === 'MAXIMIZE' ? null : goal})));
     if (!document) {
-      fill(this.importance, tools, stateBox('loading', 'Computing …'));
+      refill(this.importance, tools, stateBox('loading', 'Computing …'));
     } else if (document.error) {
-      fill(this.importance, tools, stateBox('error', 'There is no importance', document.error));
+      refill(this.importance, tools, stateBox('error', 'There is no importance', document.error));
     } else if (document.too_few) {
-      fill(
+      refill(
           this.importance, tools,
           stateBox(
               'empty', 'Too few models',

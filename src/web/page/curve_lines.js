@@ -2,7 +2,7 @@
 
 import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme, walkOrder} from './chart.js';
 import {colorOf} from './filter_bar.js';
-import {counted, formatDuration, formatNumber, oneLine} from './format.js';
+import {asReported, counted, formatDuration, formatNumber, oneLine} from './format.js';
 import {OddMarks, STRIP} from './odd_marks.js';
 import {quantileBands, quantileBandsOver} from './stats.js';
 
@@ -406,9 +406,10 @@ export class CurveLines {
     for (let s = 0; s < this.data.series.length; ++s) {
       const {values, steps} = this.data.series[s];
       for (let i = 0; i < values.length; ++i) {
-        rows.push(
-            this.view.byTime() ? [table.model[this.data.rows[s]], steps[i], this.data.xs[s][i], values[i]] :
-                                 [table.model[this.data.rows[s]], steps[i], values[i]]);
+        rows.push([
+          table.model[this.data.rows[s]], steps[i], ...this.view.byTime() ? [asReported(this.data.xs[s][i])] : [],
+          asReported(values[i])
+        ]);
       }
     }
     return {header: ['model', 'step', ...this.view.byTime() ? ['seconds'] : [], this.view.metric()], rows};

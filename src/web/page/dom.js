@@ -64,7 +64,16 @@ const CONTROLS = 'button, input, select, textarea, a, summary, [tabindex]';
 function nameOf(element) {
   const name = element.getAttribute('data-key') ?? element.getAttribute('aria-label') ??
       element.closest('label')?.textContent ?? element.textContent ?? '';
-  return `${element.tagName} ${name.split(' = ')[0]}`;
+  return `${element.tagName} ${name}`;
+}
+
+/**
+ * The controls in a place that can have the focus (none in a closed menu can), of this name.
+ * @param {HTMLElement} place @param {string} name
+ */
+function controlsNamed(place, name) {
+  const controls = /** @type {HTMLElement[]} */ ([...place.querySelectorAll(CONTROLS)]);
+  return controls.filter((control) => control.getClientRects().length > 0 && nameOf(control) === name);
 }
 
 /**
@@ -75,6 +84,8 @@ function nameOf(element) {
 export function refill(place, ...children) {
   const active = document.activeElement;
   const focused = active && active !== place && place.contains(active) ? nameOf(active) : null;
+  // Of equal names (a button in each menu), the one in the same place among them.
+  const ordinal = focused === null ? 0 : controlsNamed(place, focused).indexOf(/** @type {HTMLElement} */ (active));
   const open = [...place.querySelectorAll('[aria-haspopup][aria-expanded="true"]')].map(nameOf);
   const scrolled = new Map(
       [...place.querySelectorAll('[role="region"]')].map((region) => [nameOf(region), [region.scrollLeft, region.scrollTop]]));
@@ -87,8 +98,9 @@ export function refill(place, ...children) {
       (opener).click();
   }
   if (focused === null) return;
-  const controls = /** @type {HTMLElement[]} */ ([...place.querySelectorAll(CONTROLS)]);
-  const again = controls.find((control) => nameOf(control) === focused);
+  const again = controlsNamed(place, focused)[ordinal];
+  // A menu that was opened again has the focus.
+  if (!again && place.contains(document.activeElement)) return;
   if (!again) place.tabIndex = -1;
   (again ?? place).focus({preventScroll: true});
 }

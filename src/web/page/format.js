@@ -7,6 +7,16 @@ export const NOTHING = '–';
 const MAX_TEXT = 20000;
 
 /**
+ * The shortest decimal that is this float32, as JSON has it: 0.9, not 0.8999999761581421. Other numbers stay as they are.
+ * @param {number} value
+ */
+export function asReported(value) {
+  let digits = 6;
+  while (digits < 9 && Math.fround(Number(value.toPrecision(digits))) !== value) ++digits;
+  return Math.fround(value) === value ? Number(value.toPrecision(digits)) : value;
+}
+
+/**
  * A number with as many digits as people read; `digits` counts the significant ones.
  * @param {number|null|undefined} value
  * @param {number} [digits]

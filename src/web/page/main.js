@@ -275,6 +275,7 @@ function update(changes) {
     if (FILTERED.has(store.route.view)) filterBar.update();
     const seen = first ? new Set(['all']) : changes;
     if (!(seen.size === 1 && (seen.has('connection') || seen.has('info')))) view.update(seen);
+    if (changes.has('connection') && !['lost', 'loading', 'denied'].includes(store.connection)) view.headIsBack?.();
     performance.measure('update', {start: begun, end: performance.now()});
     if (performance.getEntriesByType('measure').length > 500) performance.clearMeasures();
   }

@@ -233,6 +233,7 @@ export class Store {
     const loading = ++this.loading;
     this.error = null;
     this.current = null;
+    this.nextShow = 0;
     this.selectedRows = new SelectedRows();
     clearTimeout(this.reloadTimer);
     this.reloadTimer = 0;

@@ -4,7 +4,7 @@
 import {brushedRows, brushFilter, brushText, choiceDepths, makeAxis, OFF_SHARE, readBrushes, writeBrushes} from './axes.js';
 import {ChoiceImportance} from './choice_importance.js';
 import {findColumn, measures} from './columns.js';
-import {announce, button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
+import {actionButton, announce, button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
 import {counted, formatNumber, oneLine} from './format.js';
 import {menu} from './menu.js';
 import {ParallelCoordinates} from './parallel_coordinates.js';
@@ -34,6 +34,7 @@ export class ChoicesView {
         el('div', {class: 'view'}, this.tools, this.state, this.axesBar, this.coordinates.chart.element,
            el('div', {class: 'cards'}, ...this.importance.elements));
     this.toolsKey = '';
+    this.axesBarKey = '';
   }
 
   destroy() {
@@ -114,6 +115,7 @@ export class ChoicesView {
   drawTools() {
     const {store} = this;
     const {columns} = store.selection();
+    this.drawAxesBar();
     const key = JSON.stringify([this.metrics(), store.route.params, this.order, this.brushed.length]);
     if (key === this.toolsKey) return;
     this.toolsKey = key;
@@ -148,6 +150,19 @@ export class ChoicesView {
                                }) :
                            null,
         brushes.size > 0 ? button('Clear brushes', () => this.setBrushes(new Map()), {class: 'quiet'}) : null);
+  }
+
+  /** Made anew only where it changes: somebody may be typing a range while models end. */
+  drawAxesBar() {
+    const brushes = this.brushes();
+    const axes = this.order.map((id) => {
+      const {title, depth, hasOff, places, domain} = /** @type {any} */ (this.axes.get(id));
+      // Models that end lengthen an axis of numbers, of which only what a brush says is shown.
+      return [id, title, depth, hasOff, places, brushes.has(id) && domain];
+    });
+    const key = JSON.stringify([axes, this.store.param('brush')]);
+    if (key === this.axesBarKey) return;
+    this.axesBarKey = key;
     refill(this.axesBar, ...this.order.map((id, i) => this.axisMenu(id, i)));
   }
 
@@ -191,12 +206,22 @@ export class ChoicesView {
     } else {
       const from = el('input', {type: 'number', step: 'any', 'aria-label': 'from'});
       const to = el('input', {type: 'number', step: 'any', 'aria-label': 'to'});
-      const span = axis.domain[1] - axis.domain[0] || 1;
-      const share = (/** @type {number} */ v) =>
-          Math.max(0, Math.min(1, low + (1 - low) * (v - axis.domain[0]) / span));
+      const share = (/** @type {number} */ v) => {
+        // As it is by now.
+        const [least, most] = /** @type {import('./axes.js').Axis} */ (this.axes.get(id)).domain;
+        return Math.max(0, Math.min(1, low + (1 - low) * (v - least) / (most - least || 1)));
+      };
       const apply = () => {
-        const a = from.value === '' ? low : share(Number(from.value));
-        const b = to.value === '' ? 1 : share(Number(to.value));
+        // Both fields are empty again once one of them is taken: the other end is where the brush has it.
+        let [a, b] = this.brushes().get(id) ?? [low, 1];
+        if (from.value !== '') {
+          a = share(Number(from.value));
+          if (b <= a) b = 1;
+        }
+        if (to.value !== '') {
+          b = share(Number(to.value));
+          if (a >= b && from.value === '') a = low;
+        }
         brush(a < b ? [a, b] : null);
       };
       from.addEventListener('change', apply);
@@ -209,10 +234,12 @@ export class ChoicesView {
         `${nested}${oneLine(axis.title, 28)}${
             on ? ` = ${brushText(axis, on, (v) => formatNumber(v, 3))}`.slice(0, 40) : ''}`,
         el('div', {class: 'view'},
-           el('span', {class: 'row'}, button('◀ left', () => move(-1), {hidden: i === 0}),
-              button('right ▶', () => move(1), {hidden: i === order.length - 1}),
+           el('span', {class: 'row'},
+              actionButton('◀ left', () => move(-1), i === 0 ? 'it is the first' : '', {'data-key': 'left'}),
+              actionButton(
+                  'right ▶', () => move(1), i === order.length - 1 ? 'it is the last' : '', {'data-key': 'right'}),
               button('Hide', () => store.setParams({axes: joinList(order.filter((other) => other !== id))}))),
            range, on ? button('Clear its brush', () => brush(null)) : null),
-        'axis-menu left', {class: on ? 'chip-on' : 'quiet'});
+        'axis-menu left', {class: on ? 'chip-on' : 'quiet', 'data-key': id});
   }
 }

@@ -7,7 +7,7 @@ import {differenceRows, diffGraphs, diffSamples} from './diff.js';
 import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge} from './dom.js';
 import {toCsv, toJson} from './exports.js';
 import {colorOf} from './filter_bar.js';
-import {counted, formatCount, formatNumber, oneLine} from './format.js';
+import {asReported, counted, formatCount, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
 import {keptOfOthers, SIDES} from './graph_state.js';
 import {allNodes, buildGraph} from './layout.js';
@@ -86,6 +86,8 @@ export class CompareView {
       this.key = '';
       return;
     }
+    // The head may have time by now.
+    if (changes.has('table')) this.forget(({status}) => status === 503);
     this.drawSamples(models);
     const {current} = this.store;
     // What an address names is offered, too.
@@ -188,7 +190,7 @@ export class CompareView {
     return {
       header: ['model', 'step', this.metric()],
       rows: this.series().flatMap(
-          ({model, series}) => Array.from(series.values, (value, i) => [model, series.steps[i], value]))
+          ({model, series}) => Array.from(series.values, (value, i) => [model, series.steps[i], asReported(value)]))
     };
   }
 
@@ -378,6 +380,21 @@ export class CompareView {
       return models.includes(model) ? model : fallback;
     };
     return [wanted('gl', models[0]), wanted('gr', models[1])];
+  }
+
+  headIsBack() {
+    this.forget((error) => !isAbsent(error));
+    this.store.changed('graphs');
+  }
+
+  /**
+   * Graphs that could not be had are asked for again.
+   * @param {(error: ApiError) => boolean} which
+   */
+  forget(which) {
+    for (const [model, graph] of this.known) {
+      if (graph instanceof ApiError && which(graph)) this.known.delete(model);
+    }
   }
 
   /** @param {number} model */

@@ -364,7 +364,7 @@ export class DevicesView {
         this.merged, el('h2', {}, `Merged trials (${formatNumber(merged.length)})`),
         merged.length === 0 ?
             el('p', {class: 'muted'}, 'No trial trained several models together.') :
-            el('div', {class: 'chart-table'},
+            el('div', {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': 'Merged trials as a table'},
                plainTable(
                    'Merged trials', ['Trial', 'Models', 'Took', 'Ended'],
                    merged.slice(-LISTED).reverse().map(

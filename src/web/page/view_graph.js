@@ -39,8 +39,18 @@ export class GraphView {
     this.drawing?.destroy();
   }
 
-  update() {
-    if (this.why) this.showSample(this.why);
+  /** @param {Set<string>} changes */
+  update(changes) {
+    if (!this.why) return;
+    this.showSample(this.why);
+    // The head may have time by now.
+    if (this.why.status === 503 && changes.has('table')) this.headIsBack();
+  }
+
+  headIsBack() {
+    if (!this.why || isAbsent(this.why)) return;
+    this.why = undefined;
+    this.load();
   }
 
   async load() {

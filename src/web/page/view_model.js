@@ -49,7 +49,10 @@ export class ModelView {
     this.abort = new AbortController();
     this.head = el('section', {class: 'card view'});
     this.note = el('section', {class: 'card view', 'aria-label': 'Note'});
-    this.facts = el('div', {class: 'cards'});
+    this.sample = el('section', {class: 'card view'});
+    this.metrics = el('section', {class: 'card view'});
+    // The note is never moved: a field that is moved loses the focus.
+    this.facts = el('div', {class: 'cards', hidden: true}, this.sample, el('div', {class: 'view'}, this.metrics, this.note));
     this.attempts = el('section', {class: 'card view', 'aria-label': 'Attempts'});
     /** @type {import('./chart.js').Point[]} */
     this.points = [];
@@ -83,7 +86,7 @@ export class ModelView {
         el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.logCard, this.files);
     // Until the model is there, or where it cannot be shown.
     this.attempts.hidden = this.chart.element.hidden = true;
-    this.seen = '';
+    this.seen = this.noteKey = '';
     /** @type {ReturnType<typeof setTimeout>|undefined} */
     this.timer = undefined;
     this.loadLog();
@@ -116,12 +119,16 @@ export class ModelView {
     if (this.document === null || seen !== this.seen) {
       this.seen = seen;
       this.load();
-    } else if (changes.has('theme') || changes.has('params') || changes.has('all')) {
+    } else if (['theme', 'params', 'route', 'all'].some((change) => changes.has(change))) {
       this.fill();
-    } else if (changes.has('selection') || changes.has('notes')) {
+    } else if (changes.has('selection')) {
       this.fillHead();
-      this.fillNote();
     }
+    if (changes.has('notes') || changes.has('all')) this.fillNote();
+  }
+
+  headIsBack() {
+    if (!this.document) this.load();
   }
 
   async load() {
@@ -145,7 +152,7 @@ export class ModelView {
 
   fill() {
     if (!this.document) return;
-    this.attempts.hidden = false;
+    this.facts.hidden = this.attempts.hidden = false;
     this.fillHead();
     this.fillFacts();
     this.fillLogTools();
@@ -191,7 +198,7 @@ export class ModelView {
              cleanText(model.stopped.because, 2000)));
     if (model.breaks)
       why.push(el('p', {class: 'message'}, el('strong', {}, 'breaks a limit: '), cleanText(model.breaks, 2000)));
-    fill(
+    refill(
         this.head,
         el('div', {class: 'row spread'},
            el('div', {class: 'row'}, el('h1', {}, `Model ${this.model}`), statusBadge(model.status),
@@ -199,16 +206,25 @@ export class ModelView {
               model.front === 0 ? el('span', {class: 'muted'}, 'no other model beats it') : null),
            el('div', {class: 'row'}, neighbour(-1, '◀'), neighbour(1, '▶'),
               button(
-                  selected ? 'Unselect' : 'Select', () => store.toggle(this.model), {'aria-pressed': String(selected)}),
+                  selected ? 'Unselect' : 'Select', () => store.toggle(this.model),
+                  {'aria-pressed': String(selected), 'data-key': 'select'}),
               el('a', {href: writeRoute(otherView(store.route, 'graph', this.model))}, 'Architecture'))),
         ...why);
   }
 
   fillNote() {
     const {store} = this;
-    const note = store.current?.notes.get(this.model) ?? {star: false, note: ''};
+    const saved = () => store.current?.notes.get(this.model) ?? {star: false, note: ''};
+    const note = saved();
     const because = store.whyNot('note');
-    if (this.note.contains(document.activeElement) && document.activeElement?.tagName === 'TEXTAREA') return;
+    const old = this.note.querySelector('textarea');
+    const key = `${note.star} ${because}`;
+    // What is being written, or could not be saved, stays. So does what shows it already: who leaves the text for the
+    // star has pressed it by now, but not released it.
+    if (old && (old === document.activeElement || old.value !== old.defaultValue ||
+                (old.value === note.note && key === this.noteKey)))
+      return;
+    this.noteKey = key;
     const field = el('textarea', {
       rows: '2',
       maxlength: '4000',
@@ -217,23 +233,24 @@ export class ModelView {
       readonly: because !== '',
       class: 'note'
     });
-    field.value = note.note;
+    field.defaultValue = note.note;
     const failed = el('span', {class: 'filter-error', role: 'status'});
     const save = async (/** @type {{star: boolean, note: string}} */ next) => {
       try {
         await store.setNote(this.model, next);
         failed.textContent = '';
+        field.defaultValue = next.note;
       } catch (error) {
         failed.textContent = `not saved: ${oneLine(/** @type {Error} */ (error).message)}`;
       }
     };
-    field.addEventListener('change', () => save({star: note.star, note: field.value}));
-    fill(
+    field.addEventListener('change', () => save({star: saved().star, note: field.value}));
+    refill(
         this.note,
         el('div', {class: 'row'}, el('h2', {}, 'Note'),
            actionButton(
-               note.star ? '★ starred' : '☆ star', () => save({star: !note.star, note: field.value}), because,
-               {'aria-pressed': String(note.star)}),
+               note.star ? '★ starred' : '☆ star', () => save({star: !saved().star, note: field.value}), because,
+               {'aria-pressed': String(note.star), 'data-key': 'star'}),
            failed),
         field);
   }
@@ -247,34 +264,28 @@ export class ModelView {
                     .filter((label) => !Object.hasOwn(model.sample, label));
     const link = (/** @type {number} */ other) =>
         el('a', {href: writeRoute(otherView(this.store.route, 'model', other))}, String(other));
+    refill(
+        this.sample, el('h2', {}, 'Sample'),
+        sample.length === 0 ?
+            el('p', {class: 'muted'}, 'Nothing was chosen.') :
+            el('dl', {class: 'facts'},
+               ...sample.flatMap(
+                   ([label, value]) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'mono'}, valueText(value))]),
+               ...off.flatMap((label) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'off'}, 'not chosen')])),
+        button('Copy as JSON', () => copyText('The sample', JSON.stringify(model.sample)), {class: 'quiet start'}));
     fill(
-        this.facts,
-        el('section', {class: 'card view'}, el('h2', {}, 'Sample'),
-           sample.length === 0 ?
-               el('p', {class: 'muted'}, 'Nothing was chosen.') :
-               el('dl', {class: 'facts'},
-                  ...sample.flatMap(
-                      ([label,
-                        value]) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'mono'}, valueText(value))]),
-                  ...off.flatMap(
-                      (label) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'off'}, 'not chosen')])),
-           button(
-               'Copy as JSON', () => copyText('The sample', JSON.stringify(model.sample)), {class: 'quiet start'})),
-        el('div', {class: 'view'},
-           el('section', {class: 'card view'}, el('h2', {}, 'Metrics'),
-              Object.keys(final).length === 0 ?
-                  el('p', {class: 'muted'}, 'No final metrics.') :
-                  el('dl', {class: 'facts'},
-                     ...Object.entries(final).flatMap(
-                         ([name, value]) => {
-                           const exact = this.exact(name, value);
-                           return [
-                             el('dt', {}, oneLine(name, 120)),
-                             el('dd', {title: reportText(exact, String)}, reportText(exact, (v) => formatNumber(v, 8)))
-                           ];
-                         }))),
-           this.note));
-    fill(
+        this.metrics, el('h2', {}, 'Metrics'),
+        Object.keys(final).length === 0 ?
+            el('p', {class: 'muted'}, 'No final metrics.') :
+            el('dl', {class: 'facts'},
+               ...Object.entries(final).flatMap(([name, value]) => {
+                 const exact = this.exact(name, value);
+                 return [
+                   el('dt', {}, oneLine(name, 120)),
+                   el('dd', {title: reportText(exact, String)}, reportText(exact, (v) => formatNumber(v, 8)))
+                 ];
+               })));
+    refill(
         this.attempts, el('h2', {}, `Attempts (${model.attempts.length})`),
         model.attempts.length === 0 ?
             el('p', {class: 'muted'}, 'It has not begun.') :

@@ -391,17 +391,17 @@ export class OverviewView {
   drawFailures() {
     const table = this.table();
     const groups = groupFailures(table, this.store.selection().kept);
-    const key = JSON.stringify(groups.map((g) => [g.reason, g.count, g.messages.length]));
+    // The links lead to what is selected and filtered now.
+    const key = JSON.stringify([groups, this.store.route]);
     if (this.failuresKey === key) return;
     this.failuresKey = key;
-    const opened =
-        new Set([...this.failures.querySelectorAll('details[open]')].map((d) => d.getAttribute('data-reason')));
+    const opened = new Map([...this.failures.querySelectorAll('details')].map((d) => [d.dataset.reason, d.open]));
     refill(
         this.failures, el('h2', {}, `Failures (${formatNumber(groups.reduce((sum, g) => sum + g.count, 0))})`),
         groups.length === 0 ? el('p', {class: 'muted'}, 'No model has failed.') : null,
         ...groups.map(
             (group) =>
-                el('details', {'data-reason': group.reason, open: opened.has(group.reason) || groups.length <= 3},
+                el('details', {'data-reason': group.reason, open: opened.get(group.reason) ?? groups.length <= 3},
                    el('summary', {'data-key': group.reason},
                       `${oneLine(group.reason, 60).toLowerCase().replace(/_/g, ' ')} (${formatNumber(group.count)})`),
                    el('ul', {class: 'plain'},
@@ -413,9 +413,15 @@ export class OverviewView {
                                         (model) =>
                                             el('a', {href: writeRoute(otherView(this.store.route, 'model', model))},
                                                String(model))),
-                                    button('Select', () => this.store.select(models), {class: 'quiet'})))),
+                                    button('Select', () => this.store.select(models), {
+                                      class: 'quiet',
+                                      'data-key': `Select ${group.reason} ${message}`
+                                    })))),
                       el('li', {},
-                         el('a', {href: this.modelsLink(`reason = ${quoteForFilter(group.reason)}`)},
+                         el('a', {
+                           href: this.modelsLink(`reason = ${quoteForFilter(group.reason)}`),
+                           'data-key': `All ${group.reason}`
+                         },
                             'All of them in the table'))))));
   }
 }

@@ -6,6 +6,7 @@ import './chart_lines_test.js';
 import './chart_test.js';
 import './compared_tables_test.js';
 import './decode_test.js';
+import './dom_test.js';
 import './drawn_dots_test.js';
 import './events_test.js';
 import './experiments_list_test.js';

@@ -43,6 +43,17 @@ test('along a curve one walks through the reports of its model', () => {
   equal(curves.along({...last, model: 5}, 0), null);
 });
 
+test('a table of curves has the numbers that were reported', () => {
+  const curves = drawnCurves('accuracy');
+  curves.data.series[0].values = Float32Array.of(0.9, 1e-30);
+  curves.data.series[1].values = Float64Array.of(Math.fround(0.1), 1e300, -2);
+  const values = [0.9, 1e-30, 0.1, 1e300, -2, NaN];
+  equal(curves.table().rows.map((/** @type {number[]} */ row) => row[2]), values);
+  curves.data.xs[0] = Float32Array.of(0.3, 12.345);
+  curves.view.byTime = () => true;
+  equal(curves.table().rows.slice(0, 2), [[1, 0, 0.3, 0.9], [1, 1, 12.345, 1e-30]]);
+});
+
 test('a part of an axis is moved and scaled by its length, in logarithms where it has them', () => {
   equal(movedDomain([0, 10], 1, 0.2, false), [2, 12]);
   equal(movedDomain([0, 10], 0.5, 0, false), [2.5, 7.5]);

@@ -1,6 +1,9 @@
+import {ApiError} from '../../../src/web/page/api.js';
 import {chosenText} from '../../../src/web/page/columns.js';
 import {differenceRows, diffGraphs, diffSamples} from '../../../src/web/page/diff.js';
 import {allNodes, buildGraph, isotonic, layered, layoutGraph} from '../../../src/web/page/layout.js';
+import {CompareView} from '../../../src/web/page/view_compare.js';
+import {GraphView} from '../../../src/web/page/view_graph.js';
 
 import {check, equal, test} from './harness.js';
 import {sampleTable} from './sample_table.js';
@@ -140,4 +143,34 @@ test('samples side by side mark what differs, inactive choices too', () => {
   equal(
       lines.map((l) => [l.label, l.values, l.differs]),
       [['op', ['conv', 'skip'], true], ['kernel', ['3', null], true], ['inputs', ['[a, c]', '[b, c]'], true]]);
+});
+
+test('a graph that could not be had is asked for again: when the head is back, or may have time', () => {
+  /** @param {number} status */
+  const loads = (status) => {
+    let count = 0;
+    const view = () => Object.assign(Object.create(GraphView.prototype), {
+      why: new ApiError(status, ''),
+      showSample() {},
+      load: () => ++count
+    });
+    const of = (/** @type {() => void} */ call) => {
+      count = 0;
+      call();
+      return count;
+    };
+    return [
+      of(() => view().headIsBack()), of(() => view().update(new Set(['table']))),
+      of(() => view().update(new Set(['theme'])))
+    ];
+  };
+  equal([0, 503, 500, 404, 409].map(loads), [[1, 0, 0], [1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]]);
+
+  const known = new Map(/** @type {[number, any][]} */ (
+      [[1, new ApiError(0, '')], [2, new ApiError(409, '')], [3, 'loading'], [4, {nodes: []}]]));
+  /** @type {string[]} */
+  const told = [];
+  const store = {changed: (/** @type {string} */ what) => told.push(what)};
+  Object.assign(Object.create(CompareView.prototype), {known, store}).headIsBack();
+  equal([[...known.keys()], told], [[2, 3, 4], ['graphs']]);
 });

@@ -408,6 +408,16 @@ test(
       }
     });
 
+test('an experiment that is opened does not wait for the time that another one took', async () => {
+  const head = new Head();
+  await head.open();
+  head.store.nextShow = performance.now() + 1e6;
+  const current = await head.open();
+  head.asked = [];
+  await head.store.pollExperiment(current);
+  equal(head.asked, ['experiments/a']);
+});
+
 test('a window whose stream gave way says so, and asks for it again', async () => {
   const head = new Head();
   head.send(4);

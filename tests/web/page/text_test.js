@@ -1,5 +1,5 @@
 import {csvCell, fileName, toCsv, toJson} from '../../../src/web/page/exports.js';
-import {cleanText, counted, formatAge, formatBytes, formatCount, formatDuration, formatNumber, formatUtc, oneLine, utcBeside, valueText, zoneText} from '../../../src/web/page/format.js';
+import {asReported, cleanText, counted, formatAge, formatBytes, formatCount, formatDuration, formatNumber, formatUtc, oneLine, utcBeside, valueText, zoneText} from '../../../src/web/page/format.js';
 import {contrast, SERIES, STATUS, THEME} from '../../../src/web/page/palette.js';
 
 import {check, equal, test} from './harness.js';
@@ -71,4 +71,19 @@ test('text has a contrast of 4.5, lines and marks of 3, in both themes', () => {
       check(contrast(line, theme.card) >= 3, `${name}: line ${line} is ${contrast(line, theme.card)}`);
   }
   equal(Math.round(contrast('#000000', '#ffffff')), 21);
+});
+
+test('a float32 is written as the number that was reported', () => {
+  for (const value of [0.9, 0.1, 1 / 3, 123456.79, 1e-30, 16777216, 0, -2.5, 0.8472222222222222]) {
+    const written = asReported(Math.fround(value));
+    equal(Math.fround(written), Math.fround(value));
+    check(String(written).length <= 14, String(written));
+  }
+  equal(asReported(Math.fround(0.9)), 0.9);
+  equal(asReported(16777216), 16777216);
+  // Beyond float32 a number comes as it is.
+  equal(asReported(0.8472222222222222), 0.8472222222222222);
+  equal(asReported(1e300), 1e300);
+  check(Number.isNaN(asReported(NaN)));
+  equal(asReported(-Infinity), -Infinity);
 });
