@@ -99,6 +99,9 @@ rm -rf "$destdir$prefix/include/lanista"
 # CMake compares the versions of LibTorch and protobuf; without it the compiler does.
 cat >"$work/built_with.h" <<END
 // Written by scripts/install.sh: what this Lanista was built with.
+#if !__has_include(<torch/version.h>)
+#error "Lanista needs LibTorch $libtorch_version, and the compiler finds none: install it (Debian: libtorch-dev), or name the folders of an unpacked download (-I/path/to/libtorch/include -I/path/to/libtorch/include/torch/csrc/api/include)."
+#endif
 #include <torch/version.h>
 #if TORCH_VERSION_MAJOR != ${libtorch_version%.*} || TORCH_VERSION_MINOR != ${libtorch_version#*.}
 #error "This Lanista was built with LibTorch $libtorch_version, and the compiler finds another one: name that one's folders, or build Lanista with yours (scripts/install.sh)."
@@ -106,6 +109,9 @@ cat >"$work/built_with.h" <<END
 END
 cat >"$work/built_with_protobuf.h" <<END
 // Written by scripts/install.sh: what this Lanista was built with.
+#if !__has_include(<google/protobuf/stubs/common.h>)
+#error "Lanista needs the headers of protobuf $protobuf_text, and the compiler finds none: install them (Debian: libprotobuf-dev)."
+#endif
 #include <google/protobuf/stubs/common.h>
 #if GOOGLE_PROTOBUF_VERSION / 1000 != $protobuf_version
 #error "This Lanista was built with protobuf $protobuf_text, and the compiler finds another one: install that version, or build Lanista with yours (scripts/install.sh)."
