@@ -1,4 +1,4 @@
-// How long to wait.
+// Durations as CAF's clock takes them.
 #ifndef LANISTA_ACTORS_DELAY_H_
 #define LANISTA_ACTORS_DELAY_H_
 
@@ -19,12 +19,6 @@ inline std::chrono::milliseconds Delay(absl::Duration duration) {
 
 inline std::chrono::milliseconds Delay(const google::protobuf::Duration& duration) {
   return Delay(absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos()));
-}
-
-// How long a device waits for its next worker after so many that did no work, one after the other: not at all after the
-// first one, then 1 s, 2 s, ..., and about four minutes at most.
-inline std::chrono::seconds RestartDelay(int downs) {
-  return std::chrono::seconds(downs < 2 ? 0 : 1 << std::min(downs - 2, 8));
 }
 
 }  // namespace lanista

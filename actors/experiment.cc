@@ -189,7 +189,7 @@ void ExperimentState::SendModels(v1::RunModels run, bool full) {
   self_->send(engine_, std::move(run));
 }
 
-void ExperimentState::RunAgain(Ledger::Decision& decision) {
+void ExperimentState::RunAgain(AttemptLedger::Decision& decision) {
   if (!decision.again.has_value()) return;
   if (!decision.merged || !decision.may_merge) return self_->send(engine_, *std::move(decision.again));
   v1::RunModels run;
@@ -231,7 +231,7 @@ void ExperimentState::OnModelEvent(v1::ModelEvent event) {
   const bool is_step = options_.ledger->Note(event);
   const bool ends = event.has_ended() && options_.ledger->is_open(event.model()) &&
                     options_.ledger->open_model(event.model()).attempt() == event.attempt();
-  Ledger::Decision decision;
+  AttemptLedger::Decision decision;
   if (event.has_ended()) decision = options_.ledger->EndAttempt(event);
   // Its trial is recorded behind this.
   RunAgain(decision);
@@ -281,7 +281,7 @@ void ExperimentState::SayWeightsBar() { options_.weights_bars->Set(options_.id, 
 
 void ExperimentState::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number) {
   options_.telemetry->models_ended[outcome.outcome()].Add();
-  Ledger::Closed closed = options_.ledger->Close(outcome);
+  AttemptLedger::Closed closed = options_.ledger->Close(outcome);
   SayWeightsBar();
   TellStopper(closed.tell);
   if (options_.stopper && outcome.outcome() == v1::ModelEnded::SUCCEEDED && closed.tell.steps() == 0 &&
@@ -341,7 +341,7 @@ void ExperimentState::Stop(v1::ExperimentState::State final_state, std::string r
 }
 
 void ExperimentState::MaybeFinish() {
-  const Ledger& ledger = *options_.ledger;
+  const AttemptLedger& ledger = *options_.ledger;
   if (ledger.in_flight() > 0 || finished_) return;
   if (final_state_ != v1::ExperimentState::STATE_UNSPECIFIED) return Finish(final_state_, final_reason_);
   if (asking_) return;

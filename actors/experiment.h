@@ -15,9 +15,9 @@
 //
 // The journal comes first: a sample is recorded before its model is planned, a trial before it is queued, an outcome
 // before the strategy or a watcher hears of it, and in one transaction with the end of the attempt that decided. What
-// becomes of attempts and models is the ledger's to decide (src/experiment/ledger.h). Requests to the journal are
-// answered in order, so that the last record's answer comes after all others'. Once the journal is broken, nobody hears
-// of anything but of the end.
+// becomes of attempts and models is the ledger's to decide (src/experiment/attempt_ledger.h). Requests to the journal
+// are answered in order, so that the last record's answer comes after all others'. Once the journal is broken, nobody
+// hears of anything but of the end.
 //
 // The strategy's call log is in the order in which the strategy executes the calls, because each call is numbered
 // before the next one is made: while an Ask is in flight nothing is told, and outcomes wait for its answer; then all of
@@ -54,7 +54,7 @@
 #include "caf/actor_clock.hpp"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
-#include "src/experiment/ledger.h"
+#include "src/experiment/attempt_ledger.h"
 #include "src/experiment/recovery.h"
 #include "src/experiment/weights_bars.h"
 #include "src/telemetry/telemetry.h"
@@ -67,7 +67,7 @@ struct ExperimentOptions {
   v1::ExperimentConfig config;
   v1::SpaceSpec space;
   // Its own from now on.
-  std::shared_ptr<Ledger> ledger;
+  std::shared_ptr<AttemptLedger> ledger;
   // What it begins or goes on with.
   StartingPoint start;
   // Most models in flight: so many for each of the trials that may run. These are the configured trial_concurrency,
@@ -131,7 +131,7 @@ class ExperimentState {
   int Left() const;
   void OnProposal(int asked, v1::AskReply reply);
   // An attempt that ended did not decide: its model runs again.
-  void RunAgain(Ledger::Decision& decision);
+  void RunAgain(AttemptLedger::Decision& decision);
   // The models of samples that the strategy proposed.
   v1::RunModels MakeModels(const v1::AskReply& reply, v1::JournalBatch& batch);
   // `full`: no other comes before a model in flight has ended.

@@ -5,7 +5,7 @@
 
 namespace lanista {
 
-ExperimentEnd EndOf(const Ledger& ledger, bool limit) {
+ExperimentEnd EndOf(const AttemptLedger& ledger, bool limit) {
   if (ledger.succeeded() == 0 && ledger.failed() > 0) {
     return {v1::ExperimentState::FAILED,
             absl::StrCat("no model succeeded, ", ledger.failed(), " failed; the first: ", ledger.first_failure())};

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "protos/messages.pb.h"
-#include "src/experiment/ledger.h"
+#include "src/experiment/attempt_ledger.h"
 
 namespace lanista {
 
@@ -17,7 +17,7 @@ struct ExperimentEnd {
 
 // The end of an experiment of which nothing is in flight and nothing can come. `limit`: because of max_trial_number,
 // and not because the strategy is exhausted.
-ExperimentEnd EndOf(const Ledger& ledger, bool limit);
+ExperimentEnd EndOf(const AttemptLedger& ledger, bool limit);
 
 }  // namespace lanista
 

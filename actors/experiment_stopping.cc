@@ -24,7 +24,7 @@ void ExperimentState::OnVerdict(const v1::StepReport& report, const v1::StopVerd
   v1::ReportCall& call = *AddStoppingCall(batch).mutable_report();
   *call.mutable_report() = report;
   *call.mutable_verdict() = verdict;
-  Ledger::Judgement judgement = options_.ledger->Judge(report, verdict);
+  AttemptLedger::Judgement judgement = options_.ledger->Judge(report, verdict);
   Acknowledge(report.model());
   RunAgain(judgement.decision);
   std::optional<v1::ModelOutcome> outcome = std::move(judgement.decision.outcome);

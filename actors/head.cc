@@ -16,6 +16,7 @@
 #include "actors/stopper.h"
 #include "actors/strategy.h"
 #include "caf/event_based_actor.hpp"
+#include "src/base/component.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/storage/journal.h"
@@ -360,7 +361,7 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   experiment.id = id;
   experiment.config = setup.config;
   experiment.space = std::move(setup.space);
-  experiment.ledger = std::make_shared<Ledger>(std::move(setup.ledger));
+  experiment.ledger = std::make_shared<AttemptLedger>(std::move(setup.ledger));
   experiment.start = std::move(setup.start);
   experiment.models_per_trial = setup.planner->max_models_per_trial();
   experiment.max_trials = engine.max_trials.value_or(engine.share.trials());
@@ -377,13 +378,11 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   // A user's may compute for seconds, and so may one that looks for models within limits, or tpe, which weighs all that
   // it was told (a chain may have it). The others answer at once, and waking a thread would take longer than the
   // answer.
-  const v1::StrategyConfig& strategy = setup.config.strategy();
-  const bool computes =
-      strategy.has_custom() || strategy.has_tpe() || strategy.has_chain() || setup.config.constraint_size() > 0;
+  const bool computes = RulesOfComponent(setup.config.strategy()).computes() || setup.config.constraint_size() > 0;
   experiment.strategy = computes ? self_->spawn<caf::detached>(StrategyBehavior, std::move(setup.strategy), id)
                                  : self_->spawn(StrategyBehavior, std::move(setup.strategy), id);
   if (setup.stopper != nullptr) {
-    experiment.stopper = setup.config.early_stopping().has_custom()
+    experiment.stopper = RulesOfComponent(setup.config.early_stopping()).computes()
                              ? self_->spawn<caf::detached>(StopperBehavior, std::move(setup.stopper))
                              : self_->spawn(StopperBehavior, std::move(setup.stopper));
     options_.live.Add(experiment.stopper, absl::StrCat("the stopper of ", id));

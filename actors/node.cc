@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "actors/delay.h"
 #include "actors/held_trial.h"
 #include "actors/unbegun_assignment.h"
+#include "actors/worker_restart_delay.h"
 #include "src/base/clock.h"
 #include "src/base/logging.h"
 #include "src/base/read_file.h"

@@ -11,7 +11,7 @@ namespace {
 
 // What a node may have on its way to the journal, in excess of what each of its trials may have between two
 // acknowledgements.
-constexpr EventAmount kMostUnrecorded = {16384, 32 << 20};
+constexpr EventAmount kMostUnrecordedOfNode = {16384, 32 << 20};
 
 }  // namespace
 
@@ -152,7 +152,7 @@ void NodeAssignments::Count(Trial& trial, const std::function<void(EventWindow&)
 }
 
 bool NodeAssignments::may_say_more(bool too_many) const {
-  return !unrecorded_.reaches(too_many ? EventAmount{1, 1} : kMostUnrecorded);
+  return !unrecorded_.reaches(too_many ? EventAmount{1, 1} : kMostUnrecordedOfNode);
 }
 
 std::vector<v1::ModelEvent> NodeAssignments::EndsOf(const Trial& trial, v1::ModelEnded::Outcome outcome,

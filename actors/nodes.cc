@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kLookInterval(1);
 constexpr std::chrono::seconds kStoodStill(5);
 // What all nodes may have on their way to the journals, in excess of what each trial may; beyond that each has its turn
 // when its own is recorded.
-constexpr EventAmount kMostUnrecorded = {131072, 256 << 20};
+constexpr EventAmount kMostUnrecordedOfAll = {131072, 256 << 20};
 
 std::string Text(std::chrono::milliseconds duration) {
   return absl::FormatDuration(absl::Seconds(std::chrono::duration_cast<std::chrono::seconds>(duration).count()));
@@ -142,7 +142,7 @@ void NodesState::ReadOn(const NodeLinkPtr& link) {
       std::any_of(joining_.begin(), joining_.end(), [&](const auto& entry) { return entry.second.link == link; });
   if (is_joining) return;
   const std::shared_ptr<RemoteNode> node = Find(link);
-  if (node == nullptr || node->may_say_more(unrecorded_.reaches(kMostUnrecorded))) return link->Next();
+  if (node == nullptr || node->may_say_more(unrecorded_.reaches(kMostUnrecordedOfAll))) return link->Next();
   put_off_.push_back(link);
 }
 

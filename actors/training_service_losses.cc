@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actors/delay.h"
 #include "actors/model_events.h"
 #include "actors/training_service.h"
+#include "actors/worker_restart_delay.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/storage/journal.h"

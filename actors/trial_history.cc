@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "actors/delay.h"
+#include "actors/worker_restart_delay.h"
 
 namespace lanista {
 namespace {

@@ -52,7 +52,7 @@ awk '
     }
     text = text "}\n\n# Rooms that are not below src.\n_AT_THE_ROOT = [\"actors\", \"engines\", \"include\"]\n\n"
     text = text "# The programs of the root, and what tries the rooms.\n"
-    text = text "_EVERYWHERE = [\"//:__pkg__\", \"//bench:__subpackages__\", \"//examples:__subpackages__\", \"//tests:__subpackages__\"]\n\n"
+    text = text "_EVERYWHERE = [\"//:__pkg__\", \"//bench:__subpackages__\", \"//tests:__subpackages__\"]\n\n"
     text = text "def room_visibility(room):\n    \"\"\"The visibility of the packages of a room.\"\"\"\n    return _EVERYWHERE + [\n"
     text = text "        \"//%s:__subpackages__\" % (user if user in _AT_THE_ROOT else \"src/\" + user)\n"
     return text "        for user in _USERS[room]\n    ]\n"

@@ -253,12 +253,13 @@ class Page:
         if rules.required and not self.is_of_oneof(field):
             default = "required"
         if rules.if_not_set:
-            if default and default != str(rules.if_not_set):
+            if_not_set = "true" if field.type == field.TYPE_BOOL else str(rules.if_not_set)
+            if default and default != if_not_set:
                 raise Mistake(
                     f"{file}: the comment of {message.name}.{field.name} says the default is {default}, its option"
-                    f" if_not_set says {rules.if_not_set}"
+                    f" if_not_set says {if_not_set}"
                 )
-            default = str(rules.if_not_set)
+            default = if_not_set
         cells = [f"`{field.name}`", self.type_text(field), self.rules_text(field), default, comment]
         return [cell(text) for text in cells]
 

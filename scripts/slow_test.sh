@@ -3,7 +3,7 @@
 #
 #   scripts/slow_test.sh [STEP...]
 #
-# Steps (default: all but images and ubsan):
+# Steps (default: all but images, packages and ubsan):
 #   optimised   all tests in an optimised build: what is promised bit for bit holds there, too
 #   benches     each benchmark with --quick: it runs to its end and prints its figures
 #   asan        AddressSanitizer over all tests that do not use LibTorch
@@ -16,9 +16,12 @@
 #               installs)
 #   install     Lanista is installed into a folder, and a project outside of the tree is built from that alone by CMake,
 #               searches, and passes its tests (tests/install; Debian's packages fish and zsh, which it installs).
-#               scripts/chroot_test.sh --packages does so from the Debian packages on a bare Debian
+#               the step packages does so from the Debian packages on a bare Debian
 #   images      the images of deploy/docker/Dockerfile are built, and a head, a node and clients run in them (tests/deploy; as
 #               root; Debian's packages buildah and debootstrap, which it installs); runs only when you name it
+#   packages    the Debian packages are built on a new Debian 12 and a new Debian 13, and tried alone on another one (as root;
+#               Debian's packages debootstrap and git; hours the first time); runs only when you name it
+#   alone       each source is compiled by itself: it includes what it uses
 #   docs        the pages of the C++ API are written without a warning (Debian's package doxygen, which it installs)
 #   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
 #   slurm       searches through real Slurm daemons that run on this machine (Debian's packages, which it installs)
@@ -39,7 +42,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm ssh install docs fuzz repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm ssh install alone docs fuzz repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -50,6 +53,7 @@ for step; do
       benches=$(bazel query 'kind("(cc|sh)_binary", //bench:*) except attr(tags, helper, //bench:*)')
       for bench in $benches; do bench_prints_figures "$bench"; done
       ;;
+    alone) bazel build --define=sources=alone //actors/... //engines/... //include/... //src/... ;;
     asan | ubsan) bazel test "--config=$step" --test_tag_filters=-torch --build_tests_only //tests/... ;;
     tsan) ./scripts/tsan.sh ;;
     resume)
@@ -74,6 +78,9 @@ for step; do
     images)
       ./scripts/install_deps.sh --tests --images
       ./tests/deploy/image_test.sh
+      ;;
+    packages)
+      for suite in bookworm trixie; do ./scripts/chroot_test.sh --packages "$suite"; done
       ;;
     docs)
       ./scripts/install_deps.sh --tests --docs

@@ -1,11 +1,12 @@
-"""cc_library, cc_binary and cc_test whose sources get a precompiled header: one of what most of them include.
+"""cc_library, cc_binary and cc_test whose sources are compiled quickly.
 
-Reading headers would be half of what compiling them takes. Each package of Lanista's whose targets name the messages or
-LibTorch's header loads these; a target with `copts` gets none: headers may read its macros."""
+Reading headers, and making again what templates make of them, is most of what compiling a source takes. So sources get a
+precompiled header, of what most of them include; and the sources of a library are compiled as few units (as CMake's
+UNITY_BUILD does). Targets with `copts` get no precompiled header: headers may read their macros."""
 
 _LIBTORCH = Label("//third_party/libtorch:precompiled")
 _CONFIGURATION = Label("//protos:precompiled")
-_WITHOUT = Label("//third_party:without_precompiled_headers")
+_EACH_ALONE = Label("//third_party:each_source_alone")
 
 # All these messages contain those of the configuration.
 _WITH_CONFIGURATION = [
@@ -22,10 +23,16 @@ _WITH_CONFIGURATION = [
     "//protos:trial",
 ]
 
+# Sources in a unit, at most: a change of one compiles all of them, and they share the memory of one compiler.
+_SOURCES_OF_UNIT = 14
+
+def _is_ours():
+    """Whether the macro is used in Lanista's own workspace."""
+    return native.repository_name() == "@" + _CONFIGURATION.workspace_name
+
 def _precompiled(deps, copts):
     """`deps` and `copts` of a target, with the header that precedes each of its sources."""
-    is_ours = native.repository_name() == "@" + _CONFIGURATION.workspace_name
-    if copts or not is_ours or type(deps) != "list":
+    if copts or not _is_ours() or type(deps) != "list":
         return {"deps": deps, "copts": copts}
     if "//third_party/libtorch:precompiled" in deps:
         label = _LIBTORCH
@@ -42,15 +49,44 @@ def _precompiled(deps, copts):
     return {
         "deps": deps,
         "copts": select({
-            str(_WITHOUT): [],
+            str(_EACH_ALONE): [],
             "//conditions:default": ["-Winvalid-pch", "-Wno-error=invalid-pch", "-include", path],
         }),
     }
 
-def cc_library(name, deps = [], copts = [], **kwargs):
-    """Bazel's, with a precompiled header."""
+def _units(name, srcs):
+    """`srcs` of a library, with its sources joined. Names in unnamed namespaces must differ within a unit."""
+    if not _is_ours() or type(srcs) != "list":
+        return srcs
+    joined = [src for src in srcs if src.endswith(".cc") and not src.startswith(":") and not src.startswith("//")]
+    if len(joined) < 2:
+        return srcs
+    count = (len(joined) + _SOURCES_OF_UNIT - 1) // _SOURCES_OF_UNIT
+    units = []
+    for i in range(count):
+        unit = "%s_joined_%d.cc" % (name, i + 1)
+        native.genrule(
+            name = unit[:-len(".cc")],
+            srcs = joined[i * len(joined) // count:(i + 1) * len(joined) // count],
+            outs = [unit],
+            # Messages of the compiler and of the log name the source.
+            cmd = "for source in $(SRCS); do echo \"#line 1 \\\"$$source\\\"\"; cat $$source; done >$@",
+            visibility = ["//visibility:private"],
+        )
+        units.append(unit)
+    rest = [src for src in srcs if src not in joined]
+    return rest + select({
+        str(_EACH_ALONE): joined,
+        "//conditions:default": units,
+    })
+
+def cc_library(name, srcs = [], deps = [], copts = [], **kwargs):
+    """Bazel's, with a precompiled header, and its sources joined."""
     kwargs.update(_precompiled(deps, copts))
-    native.cc_library(name = name, **kwargs)
+
+    # To the compiler, all of a unit but its first source is a header.
+    copts = kwargs.pop("copts", []) + ["-Wno-subobject-linkage"]
+    native.cc_library(name = name, srcs = _units(name, srcs), copts = copts, **kwargs)
 
 def cc_binary(name, deps = [], copts = [], **kwargs):
     """Bazel's, with a precompiled header."""

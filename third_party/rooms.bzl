@@ -46,7 +46,7 @@ _USERS = {
 _AT_THE_ROOT = ["actors", "engines", "include"]
 
 # The programs of the root, and what tries the rooms.
-_EVERYWHERE = ["//:__pkg__", "//bench:__subpackages__", "//examples:__subpackages__", "//tests:__subpackages__"]
+_EVERYWHERE = ["//:__pkg__", "//bench:__subpackages__", "//tests:__subpackages__"]
 
 def room_visibility(room):
     """The visibility of the packages of a room."""

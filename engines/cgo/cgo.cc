@@ -9,7 +9,7 @@
 #include "engines/cgo/explain.h"
 #include "engines/cgo/logical_plan.h"
 #include "engines/cgo/memory.h"
-#include "engines/cgo/passes.h"
+#include "engines/cgo/sharing_passes.h"
 #include "engines/graph_maker.h"
 #include "engines/planner.h"
 #include "src/graph/schedule.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engines/cgo/logical_plan.h"
-#include "engines/cgo/passes.h"
+#include "engines/cgo/sharing_passes.h"
 #include "src/nn/model.h"
 #include "src/runtime/graph_module_torch.h"
 

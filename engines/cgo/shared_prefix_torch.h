@@ -21,9 +21,9 @@ namespace runtime {
 class GraphModule;
 }  // namespace runtime
 
-// Lets graph models share the steps that the passes merged (engines/cgo/passes.h). The model that comes to a batch
-// first computes them; the others take its values, as long as they get the very same tensor as input, in the same mode,
-// and nobody has changed a value in place. So every model computes, bit for bit, what it would alone. Used by the
+// Lets graph models share the steps that the passes merged (engines/cgo/sharing_passes.h). The model that comes to a
+// batch first computes them; the others take its values, as long as they get the very same tensor as input, in the same
+// mode, and nobody has changed a value in place. So every model computes, bit for bit, what it would alone. Used by the
 // trial's thread.
 class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
  public:

@@ -206,12 +206,15 @@ absl::Status ReadComponent(const v1::Custom& custom, Message* config) {
   return absl::InvalidArgumentError(absl::StrCat("'", custom.name(), "': ", violation->path, ": ", violation->message));
 }
 
-std::shared_ptr<const Message> MessageOf(const Message& component) {
+const FieldDescriptor* ChosenKind(const Message& component) {
   const auto* const kind = component.GetDescriptor()->FindOneofByName("kind");
-  const Reflection* const reflection = component.GetReflection();
-  const FieldDescriptor* const field = kind == nullptr ? nullptr : reflection->GetOneofFieldDescriptor(component, kind);
+  return kind == nullptr ? nullptr : component.GetReflection()->GetOneofFieldDescriptor(component, kind);
+}
+
+std::shared_ptr<const Message> MessageOf(const Message& component) {
+  const FieldDescriptor* const field = ChosenKind(component);
   if (field == nullptr || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return nullptr;
-  const Message& chosen = reflection->GetMessage(component, field);
+  const Message& chosen = component.GetReflection()->GetMessage(component, field);
   // Shares nothing, because `component` owns it.
   if (field->message_type() != v1::Custom::descriptor()) return {std::shared_ptr<const Message>(), &chosen};
   const auto& custom = static_cast<const v1::Custom&>(chosen);
@@ -219,6 +222,21 @@ std::shared_ptr<const Message> MessageOf(const Message& component) {
   if (prototype == nullptr) return nullptr;
   std::shared_ptr<Message> config(prototype->New());
   return ReadComponent(custom, config.get()).ok() ? config : nullptr;
+}
+
+v1::MessageRules RulesOfComponent(const Message& component) {
+  v1::MessageRules rules;
+  const FieldDescriptor* const field = ChosenKind(component);
+  if (field == nullptr || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return rules;
+  rules = RulesOf(*field->message_type());
+  if (field->message_type() != v1::Custom::descriptor()) return rules;
+  if (const std::shared_ptr<const Message> own = MessageOf(component)) rules.MergeFrom(RulesOf(*own->GetDescriptor()));
+  return rules;
+}
+
+std::optional<int64_t> NumberOfComponent(const Message& component, v1::FieldRules::Meaning meaning) {
+  const std::shared_ptr<const Message> config = MessageOf(component);
+  return config == nullptr ? std::nullopt : NumberWithMeaning(*config, meaning);
 }
 
 void MapParamPaths(const Descriptor& kind,

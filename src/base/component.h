@@ -12,6 +12,7 @@
 #ifndef LANISTA_SRC_BASE_COMPONENT_H_
 #define LANISTA_SRC_BASE_COMPONENT_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,10 +59,21 @@ std::optional<Violation> ReadParams(const google::protobuf::Map<std::string, v1:
 // parameter, FAILED_PRECONDITION says what is wrong with the message itself.
 absl::Status ReadComponent(const v1::Custom& custom, google::protobuf::Message* config);
 
+// Which kind of component is set in `component` (StrategyConfig): the field of its oneof `kind`. nullptr: none is.
+const google::protobuf::FieldDescriptor* ChosenKind(const google::protobuf::Message& component);
+
 // The message of the component that is set in `component` (StrategyConfig): a built-in's field, which lives as long as
 // `component`, or a `custom` one's parameters as its own message. nullptr: nothing is set, the component has no
 // message, or its parameters do not fit.
 std::shared_ptr<const google::protobuf::Message> MessageOf(const google::protobuf::Message& component);
+
+// What is known of the component that is set in `component` (EngineConfig): the rules of its message, and for a
+// `custom` one those of Custom, too. Nothing is set: the defaults.
+v1::MessageRules RulesOfComponent(const google::protobuf::Message& component);
+
+// The number with this meaning (NumberWithMeaning) of the component that is set in `component`: the steps that a model
+// reports which runs to its end, of an EvaluatorConfig. nullopt: there is none.
+std::optional<int64_t> NumberOfComponent(const google::protobuf::Message& component, v1::FieldRules::Meaning meaning);
 
 // Calls `map` with each path among the parameters of the component, and puts its result in the path's place.
 // `kind`: the message that holds `custom`.

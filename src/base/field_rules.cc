@@ -31,8 +31,8 @@ using google::protobuf::Reflection;
 using google::protobuf::util::TimeUtil;
 
 // By the full name of the message.
-std::map<std::string, MessageCheck>& MessageChecks() {
-  static auto* const checks = new std::map<std::string, MessageCheck>;
+std::multimap<std::string, MessageCheck>& MessageChecks() {
+  static auto* const checks = new std::multimap<std::string, MessageCheck>;
   return *checks;
 }
 
@@ -239,8 +239,11 @@ std::optional<Violation> FindRuleViolation(const Message& message, const std::st
   for (int i = 0; i < descriptor.field_count(); ++i) {
     if (auto violation = CheckTogether(message, *descriptor.field(i), path)) return violation;
   }
-  const auto check = MessageChecks().find(descriptor.full_name());
-  return check == MessageChecks().end() ? std::nullopt : check->second(message, path);
+  const auto checks = MessageChecks().equal_range(descriptor.full_name());
+  for (auto check = checks.first; check != checks.second; ++check) {
+    if (auto violation = check->second(message, path)) return violation;
+  }
+  return std::nullopt;
 }
 
 std::optional<double> NumberIn(const Message& message, const FieldDescriptor& field, int index) {
@@ -273,7 +276,8 @@ std::optional<int64_t> NumberWithMeaning(const Message& message, v1::FieldRules:
   const Descriptor& descriptor = *message.GetDescriptor();
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
-    if (RulesOf(field).meaning() != meaning || field.is_repeated() || !IsNumber(field)) continue;
+    if (RulesOf(field).meaning() != meaning || field.is_repeated()) continue;
+    if (!IsNumber(field) && field.cpp_type() != FieldDescriptor::CPPTYPE_BOOL) continue;
     if (!message.GetReflection()->HasField(message, &field)) return RulesOf(field).if_not_set();
     return static_cast<int64_t>(*NumberIn(message, field));
   }
@@ -290,11 +294,7 @@ std::string UnknownEnumValueMessage(const FieldDescriptor& field, absl::string_v
 }
 
 bool AddMessageCheck(const Message& prototype, MessageCheck check) {
-  const std::string name(prototype.GetDescriptor()->full_name());
-  if (!MessageChecks().emplace(name, std::move(check)).second) {
-    std::fprintf(stderr, "lanista: messages %s have two checks: keep one, which calls both\n", name.c_str());
-    std::abort();
-  }
+  MessageChecks().emplace(prototype.GetDescriptor()->full_name(), std::move(check));
   return true;
 }
 

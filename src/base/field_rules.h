@@ -53,8 +53,8 @@ std::optional<Violation> FindRuleViolation(const google::protobuf::Message& mess
 std::optional<double> NumberIn(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
                                int index = 0);
 
-// The integer field of `message` with this meaning: its value, or what it is where it is not set. nullopt: there is
-// none.
+// The integer of `message` with this meaning, or the truth value (1 and 0): what it is, or is where it is not set.
+// nullopt: there is none.
 std::optional<int64_t> NumberWithMeaning(const google::protobuf::Message& message, v1::FieldRules::Meaning meaning);
 
 // "'x' is not a value of 'f'; did you mean 'y'? allowed here: ...".
@@ -64,7 +64,8 @@ std::string UnknownEnumValueMessage(const google::protobuf::FieldDescriptor& fie
 using MessageCheck =
     std::function<std::optional<Violation>(const google::protobuf::Message& message, const std::string& path)>;
 
-// Adds the check of messages like `prototype`. Ends the program if they have one already.
+// Adds a check of messages like `prototype`. They may have several: a component may check the whole experiment's
+// message for what it needs of the others.
 bool AddMessageCheck(const google::protobuf::Message& prototype, MessageCheck check);
 
 }  // namespace lanista

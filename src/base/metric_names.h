@@ -2,8 +2,6 @@
 #ifndef LANISTA_SRC_BASE_METRIC_NAMES_H_
 #define LANISTA_SRC_BASE_METRIC_NAMES_H_
 
-#include "protos/experiment.pb.h"
-
 namespace lanista {
 
 // The metric that strategies and stoppers compare if no objective names another one.
@@ -14,11 +12,6 @@ inline constexpr char kParamsMetric[] = "params";
 inline constexpr char kFlopsMetric[] = "flops";
 // Bytes that a model takes while it trains, as estimated from its graph. Limits can name it, but no model reports it.
 inline constexpr char kMemoryMetric[] = "memory";
-
-// Whether the evaluator may report a metric of any name: a table's columns and users' own evaluators.
-inline bool MayReportAnyMetric(const v1::EvaluatorConfig& evaluator) {
-  return evaluator.has_table() || evaluator.has_custom();
-}
 
 }  // namespace lanista
 

@@ -17,7 +17,7 @@
 namespace lanista {
 namespace {
 
-constexpr uint64_t kMaxBytes = 1 << 20;
+constexpr uint64_t kMaxPemBytes = 1 << 20;
 
 using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
@@ -54,7 +54,7 @@ absl::StatusOr<Certificate> CheckCertificates(const std::string& text, const std
 
 absl::StatusOr<TlsIdentity> ReadTlsIdentity(const std::string& certificate_file, const std::string& key_file) {
   TlsIdentity identity;
-  LANISTA_ASSIGN_OR_RETURN(identity.certificates, ReadWholeFile(certificate_file, kMaxBytes));
+  LANISTA_ASSIGN_OR_RETURN(identity.certificates, ReadWholeFile(certificate_file, kMaxPemBytes));
   LANISTA_ASSIGN_OR_RETURN(identity.key, ReadSecretFile(key_file));
   ERR_clear_error();
   LANISTA_ASSIGN_OR_RETURN(const Certificate certificate, CheckCertificates(identity.certificates, certificate_file));
@@ -75,7 +75,7 @@ absl::StatusOr<TlsIdentity> ReadTlsIdentity(const std::string& certificate_file,
 }
 
 absl::StatusOr<std::string> ReadAuthorities(const std::string& file) {
-  LANISTA_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(file, kMaxBytes));
+  LANISTA_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(file, kMaxPemBytes));
   ERR_clear_error();
   LANISTA_RETURN_IF_ERROR(CheckCertificates(text, file).status());
   return text;

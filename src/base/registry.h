@@ -32,7 +32,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "protos/experiment.pb.h"
-#include "src/base/field_rules.h"
+#include "src/base/component.h"
 
 namespace lanista {
 
@@ -97,8 +97,7 @@ class Registry {
   };
 
   absl::StatusOr<Chosen> Find(const Kind& config) const {
-    const google::protobuf::OneofDescriptor* kind = config.GetDescriptor()->FindOneofByName("kind");
-    const google::protobuf::FieldDescriptor* field = config.GetReflection()->GetOneofFieldDescriptor(config, kind);
+    const google::protobuf::FieldDescriptor* const field = ChosenKind(config);
     if (field == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("nothing is set in ", config.GetDescriptor()->name(), "; set one of: ", KnownNames()));

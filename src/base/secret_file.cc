@@ -11,7 +11,7 @@
 namespace lanista {
 namespace {
 
-constexpr uint64_t kMaxBytes = 1 << 20;
+constexpr uint64_t kMaxSecretBytes = 1 << 20;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ absl::StatusOr<std::string> ReadSecretFile(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": holds a secret, and every user of this machine may open it: `chmod o= ", path, "`"));
   }
-  return ReadWholeFile(path, kMaxBytes);
+  return ReadWholeFile(path, kMaxSecretBytes);
 }
 
 }  // namespace lanista

@@ -10,6 +10,9 @@
 
 namespace lanista {
 
+// Deeper nesting than any configuration needs is an error: lists in params could otherwise exhaust the stack.
+inline constexpr int kMaxNesting = 100;
+
 // Parses protobuf text into `message`, and stores the place of each field in `locations`. Errors: "line:column: what".
 absl::Status ParseTextConfig(const std::string& text, google::protobuf::Message& message,
                              google::protobuf::TextFormat::ParseInfoTree& locations);

@@ -27,9 +27,6 @@ using google::protobuf::OneofDescriptor;
 using google::protobuf::util::TimeUtil;
 using Json = nlohmann::ordered_json;
 
-// Deeper nesting than any configuration needs; lists in params could otherwise exhaust the stack.
-constexpr int kMaxDepth = 100;
-
 absl::Status ErrorAt(const std::string& path, const std::string& message) {
   return absl::InvalidArgumentError(path.empty() ? message : absl::StrCat(path, ": ", message));
 }
@@ -142,7 +139,7 @@ class Checker {
  public:
   absl::Status CheckMessage(Json& json, const Descriptor& message, const std::string& path, int depth) const {
     if (!json.is_object()) return ErrorAt(path, "must be an object { ... }");
-    if (depth > kMaxDepth) return ErrorAt(path, "is nested too deeply");
+    if (depth > kMaxNesting) return ErrorAt(path, "is nested too deeply");
     const FieldDescriptor* set[64] = {};  // By oneof: the member that is set.
     std::set<const FieldDescriptor*> seen;
     for (auto& item : json.items()) {

@@ -20,8 +20,6 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::TextFormat;
 
-// Deeper nesting than any configuration needs; lists in params could otherwise exhaust the stack.
-constexpr int kMaxDepth = 100;
 // Columns of a tab, as protobuf's tokenizer counts them.
 constexpr int kTabWidth = 8;
 
@@ -159,7 +157,7 @@ absl::Status ParseTextConfig(const std::string& text, google::protobuf::Message&
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   parser.WriteLocationsTo(&locations);
-  parser.SetRecursionLimit(kMaxDepth);
+  parser.SetRecursionLimit(kMaxNesting);
   if (parser.ParseFromString(text, &message)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(error.position(), ": ", error.error()));
 }
@@ -169,7 +167,7 @@ std::string ProblemInText(const std::string& text, const google::protobuf::Messa
   const std::unique_ptr<google::protobuf::Message> parsed(message.New());
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  parser.SetRecursionLimit(kMaxDepth);
+  parser.SetRecursionLimit(kMaxNesting);
   return parser.ParseFromString(text, parsed.get()) ? "" : error.error();
 }
 

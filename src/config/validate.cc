@@ -16,19 +16,12 @@
 #include "src/config/choices.h"
 #include "src/config/data_paths.h"
 #include "src/config/labels.h"
-#include "src/config/steps.h"
 
 namespace lanista {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-
-// "classification", of an evaluator in which it is set.
-std::string KindOf(const v1::EvaluatorConfig& evaluator) {
-  const auto* const kind = evaluator.GetDescriptor()->FindOneofByName("kind");
-  return std::string(evaluator.GetReflection()->GetOneofFieldDescriptor(evaluator, kind)->name());
-}
 
 // What goes together with a space of choices, which has no networks.
 std::optional<Violation> CheckWithoutNetworks(const v1::ExperimentConfig& config, const std::string& path) {
@@ -42,9 +35,8 @@ std::optional<Violation> CheckWithoutNetworks(const v1::ExperimentConfig& config
     return Violation{JoinPath(path, "keep_weights.best"),
                      "a space of `choices` has no networks, so there are no weights to keep: leave it out"};
   }
-  const std::shared_ptr<const Message> evaluator = MessageOf(config.evaluator());
-  if (evaluator == nullptr || !RulesOf(*evaluator->GetDescriptor()).trains_networks()) return std::nullopt;
-  return Violation{absl::StrCat(JoinPath(path, "evaluator."), KindOf(config.evaluator())),
+  if (!RulesOfComponent(config.evaluator()).trains_networks()) return std::nullopt;
+  return Violation{absl::StrCat(JoinPath(path, "evaluator."), ChosenKind(config.evaluator())->name()),
                    "trains networks, and a space of `choices` has none: use `table`, `constant`, or a function of "
                    "your own that reads the sample (custom)"};
 }
@@ -61,9 +53,9 @@ std::optional<Violation> CheckConstraint(const v1::ConstraintConfig& limit, cons
 // What nobody could tell of the experiment's models; `field` (objectives or constraint) wants it.
 std::optional<Violation> CheckMetric(const v1::ExperimentConfig& config, const std::string& metric,
                                      absl::string_view field, const std::string& path) {
-  if (MayReportAnyMetric(config.evaluator())) return std::nullopt;
+  if (RulesOfComponent(config.evaluator()).reports_any_metric()) return std::nullopt;
   // The engine `direct` is the default.
-  const bool graphs = config.engine().has_graph() || config.engine().has_cgo();
+  const bool graphs = RulesOfComponent(config.engine()).knows_graphs();
   if (metric == kFlopsMetric && !graphs) {
     return Violation{path,
                      "on the engine `direct` a model is C++ code, and no graph whose operations could be counted: use "
@@ -121,19 +113,7 @@ std::optional<Violation> CheckGoals(const v1::ExperimentConfig& config, const st
 
 std::optional<Violation> CheckExperiment(const v1::ExperimentConfig& config, const std::string& path) {
   if (auto violation = CheckWithoutNetworks(config, path)) return violation;
-  if (auto violation = CheckGoals(config, path)) return violation;
-  const v1::HyperbandConfig& hyperband = config.early_stopping().hyperband();
-  if (!config.early_stopping().has_hyperband() || hyperband.has_max_steps()) return std::nullopt;
-  const std::string hyperband_path = JoinPath(path, "early_stopping.hyperband");
-  const std::optional<int> steps = StepsOf(config.evaluator());
-  if (!steps.has_value()) {
-    return Violation{JoinPath(hyperband_path, "max_steps"),
-                     "is required with this evaluator: how often a model reports that runs to its end"};
-  }
-  if (hyperband.min_steps() <= *steps) return std::nullopt;
-  return Violation{
-      JoinPath(hyperband_path, "min_steps"),
-      absl::StrCat("must be at most the evaluator's max_epochs, which is ", *steps, ", got ", hyperband.min_steps())};
+  return CheckGoals(config, path);
 }
 
 std::optional<Violation> CheckRequirements(const v1::RequirementsConfig& requirements, const std::string& path) {

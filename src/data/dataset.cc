@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/component.h"
 #include "src/base/status.h"
 #include "src/config/validate.h"
 #include "src/data/rows.h"
@@ -89,8 +90,7 @@ absl::Status CheckPart(const std::shared_ptr<const Dataset>& part, const DataSpl
 
 std::string KindName(const v1::DatasetConfig& config) {
   if (config.has_custom()) return absl::StrCat("dataset '", config.custom().name(), "'");
-  const auto* kind = config.GetDescriptor()->FindOneofByName("kind");
-  return absl::StrCat("dataset ", config.GetReflection()->GetOneofFieldDescriptor(config, kind)->name());
+  return absl::StrCat("dataset ", ChosenKind(config)->name());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/component.h"
 #include "src/base/status.h"
 
 namespace lanista::data {
@@ -12,8 +13,7 @@ namespace {
 // "random_flip", or the name of a user's transform.
 std::string KindName(const v1::TransformConfig& config) {
   if (config.has_custom()) return config.custom().name();
-  const auto* kind = config.GetDescriptor()->FindOneofByName("kind");
-  return config.GetReflection()->GetOneofFieldDescriptor(config, kind)->name();
+  return ChosenKind(config)->name();
 }
 
 }  // namespace

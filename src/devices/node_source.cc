@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "src/base/component.h"
+
 namespace lanista {
 
 bool BringsNodes(const v1::TrainingServiceConfig& block) {
-  const google::protobuf::OneofDescriptor* const kind = block.GetDescriptor()->FindOneofByName("kind");
-  const google::protobuf::FieldDescriptor* const field = block.GetReflection()->GetOneofFieldDescriptor(block, kind);
+  const google::protobuf::FieldDescriptor* const field = ChosenKind(block);
   if (field == nullptr) return false;
   const std::string name = block.has_custom() ? "custom:" + block.custom().name() : std::string(field->name());
   const std::vector<std::string> sources = NodeSourceRegistry::Get().Names();

@@ -15,8 +15,6 @@
 namespace lanista {
 namespace {
 
-constexpr int64_t kMebibyte = 1 << 20;
-
 int Processors(const v1::SlurmConfig& config) { return config.has_cpus() ? config.cpus() : 1; }
 
 // For a shell.

@@ -6,8 +6,6 @@
 namespace lanista {
 namespace {
 
-// Slurm counts memory in MiB.
-constexpr int64_t kMebibyte = 1 << 20;
 // A number that is larger is none that Slurm wrote.
 constexpr int64_t kMost = int64_t{1} << 40;
 

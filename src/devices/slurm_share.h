@@ -11,6 +11,9 @@
 
 namespace lanista {
 
+// Slurm counts memory in these, of so many bytes.
+inline constexpr int64_t kMebibyte = 1 << 20;
+
 // What is not set: Slurm does not limit it, or says nothing of it. Slurm enforces a share by affinity and control
 // groups only where its plugins for that are configured; else a job that took the whole machine would take it from
 // others.

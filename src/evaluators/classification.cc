@@ -15,7 +15,7 @@
 namespace lanista {
 namespace {
 
-constexpr char kPath[] = "evaluator.classification";
+constexpr char kClassificationPath[] = "evaluator.classification";
 
 // `accuracy` (also `default`) and `top<k>`: fractions of samples.
 class ClassificationMeasure : public Measure {
@@ -84,19 +84,20 @@ class ClassificationCriterion : public Criterion {
 absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::ClassificationConfig& config, int64_t classes) {
   if (classes < 2) {
     return absl::InvalidArgumentError(
-        absl::StrCat(kPath, ".dataset: has a single class: there is nothing to tell apart"));
+        absl::StrCat(kClassificationPath, ".dataset: has a single class: there is nothing to tell apart"));
   }
   for (const int32_t k : config.top_k()) {
     if (k <= classes) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(kPath, ".top_k: must be at most the number of classes, ", classes, ", got ", k));
+        absl::StrCat(kClassificationPath, ".top_k: must be at most the number of classes, ", classes, ", got ", k));
   }
   return std::make_unique<ClassificationCriterion>(config, classes);
 }
 
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeClassification(const v1::ClassificationConfig& config) {
-  LANISTA_RETURN_IF_ERROR(CheckConfig(config, kPath));
-  return std::make_unique<SupervisedEvaluator>(kPath, data::Task::kClassification, MakeTrainingOptions(config),
+  LANISTA_RETURN_IF_ERROR(CheckConfig(config, kClassificationPath));
+  return std::make_unique<SupervisedEvaluator>(kClassificationPath, data::Task::kClassification,
+                                               MakeTrainingOptions(config),
                                                [config](int64_t classes) { return MakeCriterion(config, classes); });
 }
 

@@ -13,7 +13,7 @@
 namespace lanista {
 namespace {
 
-constexpr char kPath[] = "evaluator.regression";
+constexpr char kRegressionPath[] = "evaluator.regression";
 
 // `mse` and `mae` (means over samples and targets) and `r2` (the coefficient of determination, mean over targets; of a
 // target that never changes it is 1 where the predictions are exact and 0 where they are not).
@@ -94,8 +94,8 @@ absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::RegressionCon
 }
 
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeRegression(const v1::RegressionConfig& config) {
-  LANISTA_RETURN_IF_ERROR(CheckConfig(config, kPath));
-  return std::make_unique<SupervisedEvaluator>(kPath, data::Task::kRegression, MakeTrainingOptions(config),
+  LANISTA_RETURN_IF_ERROR(CheckConfig(config, kRegressionPath));
+  return std::make_unique<SupervisedEvaluator>(kRegressionPath, data::Task::kRegression, MakeTrainingOptions(config),
                                                [config](int64_t) { return MakeCriterion(config); });
 }
 

@@ -5,14 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "src/base/component.h"
 #include "src/base/metric_names.h"
 #include "src/goals/goals.h"
 
 namespace lanista {
 
 std::optional<ModelCosts> LimitedCosts(const v1::ExperimentConfig& config, const PlannerContext& context) {
-  // The evaluator `table` has its own costs.
-  if (config.evaluator().has_table()) return std::nullopt;
+  if (RulesOfComponent(config.evaluator()).has_own_costs()) return std::nullopt;
   std::set<std::string> metrics;
   for (const v1::ConstraintConfig& limit : config.constraint()) metrics.insert(limit.metric());
   return ModelCosts::Create(context, metrics);
@@ -21,7 +21,8 @@ std::optional<ModelCosts> LimitedCosts(const v1::ExperimentConfig& config, const
 absl::StatusOr<LimitsOfSamples> CostLimits(const v1::ExperimentConfig& config, const PlannerContext& context) {
   std::optional<ModelCosts> created = LimitedCosts(config, context);
   if (!created.has_value()) {
-    if (config.evaluator().has_table() || !Goals(config).Limits(kMemoryMetric)) return LimitsOfSamples();
+    const bool has_own = RulesOfComponent(config.evaluator()).has_own_costs();
+    if (has_own || !Goals(config).Limits(kMemoryMetric)) return LimitsOfSamples();
     return absl::InvalidArgumentError(
         "constraint: 'memory' is estimated from a model's graph before it trains, and the graphs of this space are "
         "known "

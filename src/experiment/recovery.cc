@@ -27,7 +27,7 @@ bool BeganOn(const AttemptRecord& attempt, const std::set<std::string>& nodes) {
 
 class Recovery {
  public:
-  Recovery(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper, Ledger& ledger,
+  Recovery(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper, AttemptLedger& ledger,
            const std::set<std::string>& nodes)
       : journal_(journal), strategy_(strategy), stopper_(stopper), ledger_(ledger), nodes_(nodes) {}
 
@@ -231,7 +231,7 @@ class Recovery {
       v1::ReportCall& call = *AddStoppingCall().mutable_report();
       *call.mutable_report() = report;
       *call.mutable_verdict() = verdict;
-      Ledger::Judgement judgement = ledger_.Judge(report, verdict);
+      AttemptLedger::Judgement judgement = ledger_.Judge(report, verdict);
       NoteStop(report.model(), judgement);
       if (judgement.next.has_value()) next_reports_[report.model()] = *judgement.next;
       LANISTA_RETURN_IF_ERROR(Follow(report.model(), std::move(judgement.decision)));
@@ -266,7 +266,7 @@ class Recovery {
   }
 
   // A verdict may have stopped a model whose trial goes on.
-  void NoteStop(int model, const Ledger::Judgement& judgement) {
+  void NoteStop(int model, const AttemptLedger::Judgement& judgement) {
     if (judgement.stop_in_trial == 0) return;
     const auto trial = on_nodes_.find(judgement.stop_in_trial);
     if (trial != on_nodes_.end()) trial->second.stopped.insert(model);
@@ -290,7 +290,7 @@ class Recovery {
     return Follow(attempt.model, ledger_.EndAttempt(event));
   }
 
-  absl::Status Follow(int model, Ledger::Decision decision) {
+  absl::Status Follow(int model, AttemptLedger::Decision decision) {
     if (decision.again.has_value() && decision.may_merge) {
       waiting_.insert(model);
     } else if (decision.again.has_value()) {
@@ -307,7 +307,7 @@ class Recovery {
   const JournalReader& journal_;
   GuardedStrategy& strategy_;
   GuardedStopper* const stopper_;
-  Ledger& ledger_;
+  AttemptLedger& ledger_;
   const std::set<std::string>& nodes_;
 
   StartingPoint start_;
@@ -354,7 +354,7 @@ absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* fa
 }
 
 absl::StatusOr<StartingPoint> Recover(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper,
-                                      Ledger& ledger, const std::set<std::string>& nodes) {
+                                      AttemptLedger& ledger, const std::set<std::string>& nodes) {
   return Recovery(journal, strategy, stopper, ledger, nodes).Run();
 }
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
-#include "src/experiment/ledger.h"
+#include "src/experiment/attempt_ledger.h"
 #include "src/experiment/trial_on_node.h"
 #include "src/stopping/guarded_stopper.h"
 #include "src/storage/journal.h"
@@ -56,7 +56,7 @@ absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* fa
 // FAILED_PRECONDITION: strategy or stopper answer differently than before (with both answers). DATA_LOSS: the journal
 // contradicts itself. Writes nothing: the caller records the facts of the StartingPoint.
 absl::StatusOr<StartingPoint> Recover(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper,
-                                      Ledger& ledger, const std::set<std::string>& nodes = {});
+                                      AttemptLedger& ledger, const std::set<std::string>& nodes = {});
 
 // Whether the journal has a trial that began on one of `nodes` and has not ended.
 absl::StatusOr<bool> HasTrialsOn(const JournalReader& journal, const std::set<std::string>& nodes);

@@ -17,13 +17,13 @@
 #include "engines/device_memory.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "google/protobuf/util/time_util.h"
+#include "src/base/component.h"
 #include "src/base/hash.h"
 #include "src/base/held_folder.h"
 #include "src/base/logging.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
 #include "src/base/status.h"
-#include "src/config/steps.h"
 #include "src/config/table_columns.h"
 #include "src/experiment/cost_limits.h"
 #include "src/experiment/warm_start.h"
@@ -91,7 +91,7 @@ absl::Status CheckSameSpace(const v1::SpaceSpec& here, const v1::SpaceSpec& ther
 }
 
 // OK if an experiment that came to its end can go on.
-absl::Status CheckSomethingIsLeft(const v1::ExperimentConfig& config, const Ledger& ledger,
+absl::Status CheckSomethingIsLeft(const v1::ExperimentConfig& config, const AttemptLedger& ledger,
                                   const StartingPoint& start) {
   using google::protobuf::util::TimeUtil;
   const absl::Duration limit = absl::Nanoseconds(TimeUtil::DurationToNanoseconds(config.max_duration()));
@@ -114,7 +114,7 @@ absl::Status CheckSomethingIsLeft(const v1::ExperimentConfig& config, const Ledg
 }
 
 // Removes checkpoints of models that have their outcome: a head may end between an outcome and this.
-void RemoveNeedlessCheckpoints(const std::string& folder, const Ledger& ledger) {
+void RemoveNeedlessCheckpoints(const std::string& folder, const AttemptLedger& ledger) {
   std::error_code error, ignored;
   for (std::filesystem::directory_iterator entry(folder + "/checkpoints", error), end; !error && entry != end;
        entry.increment(error)) {
@@ -132,7 +132,7 @@ constexpr uint64_t kMaxGraphBytes = 64 << 20;
 constexpr const char* kWeightFiles[] = {kWeightsFile, "model.onnx"};
 
 // Removes weights that are not among the best: a head may end between an outcome and this.
-absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& ledger) {
+absl::Status RemoveNeedlessWeights(const JournalReader& journal, const AttemptLedger& ledger) {
   if (!ledger.keeps_weights()) return absl::OkStatus();
   // Output folders: those of trials, those of single models of merged trials, and those that evaluators made
   // themselves.
@@ -189,7 +189,8 @@ absl::StatusOr<Deciders> MakeDeciders(const v1::ExperimentConfig& strategy_confi
 }
 
 ExperimentSetup Assemble(std::shared_ptr<HeldExperiment> held, const v1::ExperimentConfig& config,
-                         const v1::Discovered& discovered, Deciders deciders, Ledger ledger, StartingPoint start) {
+                         const v1::Discovered& discovered, Deciders deciders, AttemptLedger ledger,
+                         StartingPoint start) {
   const uint64_t seed = static_cast<uint64_t>(held->created.seed());
   v1::TrialSpec trial_template = MakeTrialTemplate(held->id, config, seed, discovered);
   return ExperimentSetup{std::move(held),
@@ -267,7 +268,9 @@ absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::Experime
 absl::StatusOr<std::shared_ptr<GuardedStopper>> MakeStopper(const v1::ExperimentConfig& config) {
   if (!config.has_early_stopping()) return nullptr;
   StoppingContext context;
-  context.max_steps = StepsOf(config.evaluator());
+  if (const auto steps = NumberOfComponent(config.evaluator(), v1::FieldRules::STEPS)) {
+    context.max_steps = static_cast<int>(*steps);
+  }
   // Steps are reports of `default`, which is the first objective if there is a stopper.
   context.objective = Goals(config).objectives()[0].objective;
   auto stopper = GuardedStopper::Create(config.early_stopping(), context);
@@ -310,7 +313,7 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::Exp
   created.set_seed(static_cast<int64_t>(seed));
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<HeldExperiment> held, HoldNew(state_dir, created, options));
   *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
-  Ledger ledger(config, seed, held->folder);
+  AttemptLedger ledger(config, seed, held->folder);
   return Assemble(std::move(held), config, discovered, std::move(deciders), std::move(ledger), std::move(start));
 }
 
@@ -405,7 +408,7 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   // The strategy gets the first configuration, because strategies choose sizes by its limit on models: another limit
   // would lead to other answers.
   LANISTA_ASSIGN_OR_RETURN(Deciders deciders, MakeDeciders(journal.first_config(), config, seed, discovered, devices));
-  Ledger ledger(config, seed, held->folder);
+  AttemptLedger ledger(config, seed, held->folder);
   LANISTA_ASSIGN_OR_RETURN(StartingPoint start,
                            Recover(journal, *deciders.strategy, deciders.stopper.get(), ledger, nodes));
   if (config.has_warm_start() && start.strategy_calls == 0) {
@@ -443,7 +446,7 @@ absl::StatusOr<v1::Discovered> DiscoveredBefore(const HeldExperiment& held, cons
   }
   LANISTA_ASSIGN_OR_RETURN(const bool has_trials, HasTrialsOn(journal, nodes));
   if (!has_trials) return absl::FailedPreconditionError("no trial of the experiment ran on a node that may return");
-  if (config.engine().has_graph() || config.engine().has_cgo()) {
+  if (RulesOfComponent(config.engine()).knows_graphs()) {
     const absl::StatusOr<std::string> graphs = ReadWholeFile(absl::StrCat(held.folder, kGraphFile), kMaxGraphBytes);
     if (!graphs.ok() || !discovered->mutable_graph_space()->ParseFromString(*graphs)) {
       return absl::FailedPreconditionError("the graphs of the experiment's space were not kept");

@@ -13,7 +13,7 @@
 #include "engines/planner.h"
 #include "protos/experiment.pb.h"
 #include "protos/messages.pb.h"
-#include "src/experiment/ledger.h"
+#include "src/experiment/attempt_ledger.h"
 #include "src/experiment/recovery.h"
 #include "src/stopping/guarded_stopper.h"
 #include "src/storage/experiment_lock.h"
@@ -47,7 +47,7 @@ struct ExperimentSetup {
   // Null: no model is stopped early.
   std::shared_ptr<GuardedStopper> stopper;
   std::shared_ptr<Planner> planner;
-  Ledger ledger;
+  AttemptLedger ledger;
   StartingPoint start;
   // What all of its trials have in common.
   v1::TrialSpec trial_template;

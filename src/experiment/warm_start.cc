@@ -12,7 +12,7 @@
 #include "src/base/logging.h"
 #include "src/base/metric_names.h"
 #include "src/base/status.h"
-#include "src/experiment/ledger.h"
+#include "src/experiment/attempt_ledger.h"
 #include "src/goals/goals.h"
 #include "src/space/space.h"
 #include "src/storage/find_experiment.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
-#include "src/exporters/common/replaceable.h"
+#include "src/exporters/common/formats.h"
 #include "src/exporters/cpp/source.h"
 #include "src/exporters/model_files_torch.h"
 #include "src/exporters/onnx/model.h"
@@ -84,10 +84,10 @@ absl::Status WriteOnnx(const Job& job) {
   return job.files->Write(job.stem + ".onnx", content);
 }
 
-const std::map<std::string, absl::Status (*)(const Job&)>& Formats() {
-  static const auto* const formats = new std::map<std::string, absl::Status (*)(const Job&)>{
+const std::map<std::string, absl::Status (*)(const Job&)>& Writers() {
+  static const auto* const writers = new std::map<std::string, absl::Status (*)(const Job&)>{
       {"cpp", WriteCpp}, {"onnx", WriteOnnx}, {"python", WritePython}, {"torchscript", WriteTorchScript}};
-  return *formats;
+  return *writers;
 }
 
 }  // namespace
@@ -97,11 +97,11 @@ absl::StatusOr<std::vector<std::string>> WriteModel(const runtime::GraphModule& 
                                                     const std::vector<at::Tensor>& examples,
                                                     std::vector<std::string> inputs,
                                                     const std::optional<v1::DataSpec>& data) {
-  const auto found = Formats().find(format);
-  if (found == Formats().end()) {
+  const auto found = Writers().find(format);
+  if (found == Writers().end()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "unknown format '", format,
-        "'; known: ", absl::StrJoin(Formats(), ", ", [](std::string* out, const auto& item) { *out += item.first; })));
+        "'; known: ", absl::StrJoin(Writers(), ", ", [](std::string* out, const auto& item) { *out += item.first; })));
   }
   LANISTA_RETURN_IF_ERROR(CheckReplaceable(format, out_stem));
   for (const v1::Archive& archive : module.graph().archives()) inputs.push_back(archive.path());

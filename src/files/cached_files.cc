@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxKept = 8;
 constexpr int kMaxNodesOfMachine = 1000;
 // A checkpoint that changes each time while it comes is given up.
-constexpr int kMaxChanges = 5;
+constexpr int kMaxChangesOfFile = 5;
 
 absl::Status CannotUse(const std::string& path, int error) {
   return absl::UnavailableError(ErrnoToStatus(error, absl::StrCat("cannot use ", path, " (--cache-dir)")).message());
@@ -193,7 +193,7 @@ absl::Status CachedFiles::BringCheckpoints(const v1::Assignment& assignment, con
         fetched =
             of_here(writer->MoveFolder(folder_, work.checkpoint_folder(model.model()).substr(folder_.size() + 1)));
       }
-      return MayPass(fetched) || (absl::IsDataLoss(fetched) && ++changes < kMaxChanges);
+      return MayPass(fetched) || (absl::IsDataLoss(fetched) && ++changes < kMaxChangesOfFile);
     }));
     LANISTA_RETURN_IF_ERROR(here);
     if (fetched.ok()) continue;

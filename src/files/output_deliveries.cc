@@ -32,7 +32,7 @@ constexpr size_t kMaxJobs = 10000;
 // Of the time, deliveries of checkpoints take one part in so many.
 constexpr int kShareOfTime = 5;
 // A file that changes each time while it is sent will do so again.
-constexpr int kMaxChanges = 5;
+constexpr int kMaxChangesOfOutput = 5;
 // A head that does not know the assignment so often will never.
 constexpr int kMaxUnknown = 20;
 // What may be sent of a log, and a little less, so that the line about it fits.
@@ -193,7 +193,8 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
     const absl::Status tried = Retry(cancellation, options_.first_delay, [&] {
       sent = send();
       unknown = absl::IsNotFound(sent) ? unknown + 1 : 0;
-      const bool again = absl::IsDataLoss(sent) ? ++changes < kMaxChanges : MayPass(sent) && unknown < kMaxUnknown;
+      const bool again =
+          absl::IsDataLoss(sent) ? ++changes < kMaxChangesOfOutput : MayPass(sent) && unknown < kMaxUnknown;
       if (cancellation != &canceled_ || !again) return false;
       reasons.Say(sent);
       return true;

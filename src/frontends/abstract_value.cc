@@ -36,7 +36,7 @@ v1::Tensor::DataType DataTypeOf(at::ScalarType type) {
   }
 }
 
-std::optional<v1::Value> ToValue(const at::Tensor& tensor) {
+std::optional<v1::Value> TensorToValue(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided) return std::nullopt;
   v1::Value result;
   result.mutable_tensor()->set_data_type(DataTypeOf(tensor.scalar_type()));
@@ -132,7 +132,7 @@ std::optional<v1::Value> ToValue(const c10::IValue& value) {
   } else if (value.isDevice()) {
     result.set_s(value.toDevice().str());
   } else if (value.isTensor()) {
-    return ToValue(value.toTensor());
+    return TensorToValue(value.toTensor());
   } else if (value.isList() || value.isTuple()) {
     result.mutable_list();
     for (const c10::IValue& element : value.isList() ? value.toListRef() : value.toTupleRef().elements().asArrayRef()) {

@@ -19,7 +19,7 @@ namespace {
 namespace jit = torch::jit;
 
 // Functions that call each other more deeply are taken to be recursive.
-constexpr int kMaxDepth = 100;
+constexpr int kMaxCallDepth = 100;
 
 // "aten::add.Tensor".
 std::string TypeOf(const c10::FunctionSchema& schema) {
@@ -89,7 +89,7 @@ std::string PathOf(const jit::Module& module, const at::Tensor& tensor) {
 }  // namespace
 
 AbstractValue MethodReader::Call(const jit::Graph& graph, const Values& arguments) {
-  if (++depth_ > kMaxDepth) throw Unsupported("calls itself");
+  if (++depth_ > kMaxCallDepth) throw Unsupported("calls itself");
   Environment environment;
   const auto inputs = graph.inputs();
   if (inputs.size() != arguments.size()) throw Unsupported("calls a function with another number of arguments");

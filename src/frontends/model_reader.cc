@@ -22,7 +22,7 @@ using Values = std::vector<AbstractValue>;
 // Limit for unrolled loops and nested calls: no network needs more.
 constexpr int64_t kMaxSteps = 5000000;
 // Less than the limit of graph::Validate.
-constexpr int kMaxDepth = 90;
+constexpr int kMaxModuleDepth = 90;
 
 // Overloads, such as those of LSTM, are called "forward__0" and "forward__1".
 bool IsForward(const std::string& method) { return method == "forward" || absl::StartsWith(method, "forward__"); }
@@ -358,7 +358,7 @@ AbstractValue ModelReader::CallUserModule(const Call& call) {
 }
 
 AbstractValue ModelReader::CallCell(const Call& call) {
-  if (++depth_ > kMaxDepth) throw Unsupported("nests modules too deeply");
+  if (++depth_ > kMaxModuleDepth) throw Unsupported("nests modules too deeply");
   const jit::Graph& script = GraphOf(call.module, call.method);
   GraphWriter inner(AttributeNames(call.module));
   MethodReader reader(this, call.module, call.path, &inner);

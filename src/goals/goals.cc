@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "src/base/component.h"
 #include "src/base/metric_names.h"
 
 namespace lanista {
@@ -35,7 +36,7 @@ Goals::Goals(const v1::ExperimentConfig& config) { Read(config, config.objective
 
 Goals::Goals(const v1::TrialSpec& trial) {
   Read(trial, v1::ObjectiveConfig::MAXIMIZE);
-  if (!trial.engine().has_graph() && !trial.engine().has_cgo()) return;
+  if (!RulesOfComponent(trial.engine()).knows_graphs()) return;
   limits_.erase(std::remove_if(limits_.begin(), limits_.end(),
                                [](const v1::ConstraintConfig& limit) { return limit.metric() == kMemoryMetric; }),
                 limits_.end());

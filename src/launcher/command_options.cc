@@ -3,6 +3,8 @@
 #include <cstdint>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "src/exporters/common/formats.h"
 
 namespace lanista {
 namespace {
@@ -110,7 +112,7 @@ class CommandAdder {
     trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
     CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
     export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();
-    export_command->add_option("--format", line_.format, "json, weights, cpp, python, torchscript or onnx")
+    export_command->add_option("--format", line_.format, absl::StrCat("one of ", exporters::FormatNames()))
         ->capture_default_str();
     export_command->add_flag("--untrained", line_.untrained,
                              "also models whose trained weights were not kept, with their initial ones");
@@ -211,7 +213,11 @@ class CommandAdder {
         ->add_option("--out", line_.out, "the graph file: .textproto, .json, or binary")
         ->required();
     CLI::App* const convert = AddGraphCommand("convert", "write a graph's model in another form");
-    convert->add_option("--format", line_.format, "python, cpp, torchscript, onnx, or text, json, binary")->required();
+    convert
+        ->add_option(
+            "--format", line_.format,
+            absl::StrCat(exporters::FormatNames({exporters::Format::Needs::kGraph}), ", or text, json, binary"))
+        ->required();
     convert->add_option("--out", line_.out, "path of the files, without a suffix")->required();
     convert->add_option("--weights", line_.weights, "keep the imported ones, or init: draw new ones")
         ->check(CLI::IsMember({"keep", "init"}))

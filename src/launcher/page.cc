@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/config/paths.h"
+#include "src/exporters/common/formats.h"
 #include "src/launcher/head_port.h"
 #include "src/launcher/trial_model_maker.h"
 #include "src/rpc/address.h"
@@ -27,6 +28,14 @@ WebActions ActionsOf(const std::string& mode) {
     actions.remove = "this page only shows what is in the state folder; `lanista delete ID` deletes it";
   }
   return actions;
+}
+
+std::vector<ExportFormat> ExportableFormats() {
+  std::vector<ExportFormat> formats;
+  for (const exporters::Format& format : exporters::Formats()) {
+    formats.push_back({format.name, exporters::NeedsName(format.needs)});
+  }
+  return formats;
 }
 
 // The actions of the page of a search: it can only be stopped.
@@ -76,7 +85,7 @@ absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::strin
     LANISTA_ASSIGN_OR_RETURN(options.tls_certificate_file, ResolvePath(line.safety.tls_cert, UserDirectory()));
     LANISTA_ASSIGN_OR_RETURN(options.tls_key_file, ResolvePath(line.safety.tls_key, UserDirectory()));
   }
-  options.api = {mode, ActionsOf(mode)};
+  options.api = {mode, ActionsOf(mode), ExportableFormats()};
   if (line.web_token == "none") return options;
   LANISTA_ASSIGN_OR_RETURN(options.token, StateToken(state_dir));
   // `web` runs nothing, so it has no measurements.

@@ -12,9 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "src/base/component.h"
 #include "src/base/display_text.h"
 #include "src/base/metric_names.h"
-#include "src/config/steps.h"
 #include "src/goals/ranking.h"
 #include "src/space/space.h"
 #include "src/storage/journal.h"
@@ -63,15 +63,21 @@ std::string Rate(int models, absl::Duration elapsed) {
   return absl::StrFormat(models / hours < 10 ? "  %.1f models/h" : "  %.0f models/h", models / hours);
 }
 
-// Whether a model may be proposed twice: by a random search without dedup, or by a user's own strategy.
+// Whether a model may be proposed twice: without dedup, or by a user's own strategy.
 bool MayRepeat(const v1::StrategyConfig& strategy) {
-  return strategy.has_custom() ||
-         (strategy.has_random() && strategy.random().has_dedup() && !strategy.random().dedup());
+  if (RulesOfComponent(strategy).proposes_again()) return true;
+  const auto& stages = strategy.chain().stage();
+  if (std::any_of(stages.begin(), stages.end(), [](const auto& stage) { return MayRepeat(stage.strategy()); })) {
+    return true;
+  }
+  return NumberOfComponent(strategy, v1::FieldRules::DEDUP) == 0;
 }
 
 // The same rule as in CostLimits (src/experiment/cost_limits.h), which applies if the head knows the graphs.
 bool MayPassOver(const v1::ExperimentConfig& config, const Goals& goals) {
-  if (config.evaluator().has_table() || !(config.engine().has_graph() || config.engine().has_cgo())) return false;
+  if (RulesOfComponent(config.evaluator()).has_own_costs() || !RulesOfComponent(config.engine()).knows_graphs()) {
+    return false;
+  }
   return goals.Limits(kParamsMetric) || goals.Limits(kFlopsMetric) || goals.Limits(kMemoryMetric);
 }
 
@@ -113,7 +119,7 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
       repeats_(MayRepeat(config.strategy())),
       passes_over_(MayPassOver(config, goals_)),
       max_models_(MaxModels(config)),
-      steps_(StepsOf(config.evaluator())),
+      steps_(NumberOfComponent(config.evaluator(), v1::FieldRules::STEPS)),
       learning_since_(now),
       next_tick_(now + kQuietElsewhere) {
   if (!earlier.has_value()) return;

@@ -109,7 +109,7 @@ class Progress {
   // The most models that are to be tried.
   const std::optional<int> max_models_;
   // Steps of a trial, where the configuration tells.
-  const std::optional<int> steps_;
+  const std::optional<int64_t> steps_;
   const absl::Time learning_since_;
 
   bool learning_ = true;

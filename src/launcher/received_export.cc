@@ -9,7 +9,7 @@
 #include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
-#include "src/exporters/common/replaceable.h"
+#include "src/exporters/common/formats.h"
 #include "src/exporters/results/exporter.h"
 
 namespace lanista {
@@ -40,11 +40,13 @@ absl::Status ReceivedExport::Take(const v1::DownloadReply& reply) {
 absl::Status ReceivedExport::Begin(const v1::DownloadList& list) {
   if (!stems_.empty()) return Damaged("the head lists the exported files twice");
   if (list.files().empty()) return Damaged("the head lists no exported files");
+  const exporters::Format* const format = exporters::FindFormat(format_);
   std::set<std::string> names;
   std::vector<std::string> stems;
   for (const v1::DownloadFile& file : list.files()) {
     const std::optional<std::string> stem = ExportStemOf(file.name());
-    if (!stem.has_value() || !exporters::IsSuffixOf(format_, absl::string_view(file.name()).substr(stem->size())) ||
+    if (!stem.has_value() || format == nullptr ||
+        !format->Writes(absl::string_view(file.name()).substr(stem->size())) ||
         !IsPathBelow(file.name(), kMaxNameBytes)) {
       return Damaged(absl::StrCat("the head sends a file '", Shown(file.name()), "', which no export writes"));
     }

@@ -28,7 +28,7 @@ namespace lanista {
 namespace {
 
 // More than there may be nodes: some join anew while their old streams end.
-constexpr size_t kMaxStreams = kMaxNodes + 100;
+constexpr size_t kMaxNodeStreams = kMaxNodes + 100;
 // What a node that does not read may let wait.
 constexpr size_t kMaxQueued = 10000;
 constexpr int64_t kMaxQueuedBytes = 256 << 20;
@@ -240,7 +240,7 @@ grpc::ServerBidiReactor<v1::NodeMessage, v1::HeadMessage>* NodeServiceImpl::Join
   });
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (streams_.size() >= kMaxStreams) {
+    if (streams_.size() >= kMaxNodeStreams) {
       return new Refused(absl::ResourceExhaustedError("this head has too many streams of nodes; try again"));
     }
     streams_.insert(stream);

@@ -2,12 +2,14 @@
 // Hyperparameter Optimization", 2018). It has several brackets of successive halving, from one that stops many models
 // early to one that stops none, because it is not known how much early values tell. Within a bracket no model waits for
 // others, as in ASHA (Li et al., 2020).
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/component.h"
 #include "src/base/field_rules.h"
 #include "src/stopping/brackets.h"
 #include "src/stopping/rungs.h"
@@ -61,7 +63,24 @@ std::optional<Violation> CheckHyperband(const v1::HyperbandConfig& hyperband, co
                    absl::StrCat("must be at least 'min_steps', which is ", min_steps, ", got ", hyperband.max_steps())};
 }
 
+// How often the models report has to be known, from the stopper or from the evaluator.
+std::optional<Violation> CheckStepsOfModels(const v1::ExperimentConfig& config, const std::string& path) {
+  const v1::HyperbandConfig& hyperband = config.early_stopping().hyperband();
+  if (!config.early_stopping().has_hyperband() || hyperband.has_max_steps()) return std::nullopt;
+  const std::string hyperband_path = JoinPath(path, "early_stopping.hyperband");
+  const std::optional<int64_t> steps = NumberOfComponent(config.evaluator(), v1::FieldRules::STEPS);
+  if (!steps.has_value()) {
+    return Violation{JoinPath(hyperband_path, "max_steps"),
+                     "is required with this evaluator: how often a model reports that runs to its end"};
+  }
+  if (hyperband.min_steps() <= *steps) return std::nullopt;
+  return Violation{
+      JoinPath(hyperband_path, "min_steps"),
+      absl::StrCat("must be at most the evaluator's max_epochs, which is ", *steps, ", got ", hyperband.min_steps())};
+}
+
 LANISTA_REGISTER_CHECK(v1::HyperbandConfig, CheckHyperband);
+LANISTA_REGISTER_CHECK(v1::ExperimentConfig, CheckStepsOfModels);
 LANISTA_REGISTER_BUILT_IN(StopperRegistry, hyperband, v1::HyperbandConfig, MakeHyperband);
 
 }  // namespace

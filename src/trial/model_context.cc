@@ -20,6 +20,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
+#include "src/base/component.h"
 #include "src/base/metric_names.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
@@ -176,7 +177,7 @@ void ModelContext::CountCosts(const nn::Model& model) {
     if (costs.ok() && costs->flops.has_value()) {
       costs_[kFlopsMetric] = static_cast<double>(*costs->flops);
       event.mutable_built()->set_flops(*costs->flops);
-    } else if (trial_.goals.Names(kFlopsMetric) && !MayReportAnyMetric(trial_.spec.evaluator())) {
+    } else if (trial_.goals.Names(kFlopsMetric) && !RulesOfComponent(trial_.spec.evaluator()).reports_any_metric()) {
       const std::string why = costs.ok() ? absl::StrCat("the node ", costs->without_flops,
                                                         " has no rule for them, or lacks a shape (see show-graph)")
                                          : std::string(costs.status().message());

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
+#include "src/base/component.h"
 #include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/views/document_parts.h"
@@ -88,7 +89,7 @@ absl::StatusOr<Json> MergedTrialsDocument(const JournalReader& reader) {
     return next < attempts.data() + attempts.size() && next->model == attempt->model ? next : nullptr;
   };
   Json document = {{"id", reader.experiment().experiment()},
-                   {"merges", reader.experiment().config().engine().has_cgo()},
+                   {"merges", RulesOfComponent(reader.experiment().config().engine()).merges_models()},
                    {"trials", Json::array()}};
   for (const TrialRecord& trial : trials) {
     Json json;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
@@ -23,10 +24,18 @@ struct WebActions {
   std::string note;
 };
 
+// In what form models can be exported.
+struct ExportFormat {
+  std::string name;
+  // What a model must have for it: "sample", "trained_weights" or "graph".
+  std::string needs;
+};
+
 struct ApiOptions {
   // "run", "serve" or "view".
   std::string mode;
   WebActions actions;
+  std::vector<ExportFormat> formats = {};
   // The document of `nodes`; null: no node can join. Called on any thread; returns at once where the head has ended.
   std::function<absl::StatusOr<nlohmann::ordered_json>()> nodes = nullptr;
 };

@@ -2,7 +2,7 @@
 
 #include "actors/model_events.h"
 #include "engines/planner.h"
-#include "src/experiment/ledger.h"
+#include "src/experiment/attempt_ledger.h"
 #include "src/storage/state_dir.h"
 #include "src/trial_process/event_window.h"
 #include "tests/actors/actor_test.h"
@@ -71,7 +71,7 @@ class EngineTest : public ActorTest {
               },
               [this, self](const v1::ModelEvent& event) {
                 events_.push_back(event);
-                Ledger::Decision decision = ledger_.EndAttempt(event);
+                AttemptLedger::Decision decision = ledger_.EndAttempt(event);
                 if (decision.outcome.has_value()) outcomes_.push_back(*decision.outcome);
                 if (decision.again.has_value()) self->send(engine_, *decision.again);
               },
@@ -155,7 +155,7 @@ class EngineTest : public ActorTest {
     Run();
   }
 
-  Ledger ledger_{v1::ExperimentConfig(), /*seed=*/1, "folder"};
+  AttemptLedger ledger_{v1::ExperimentConfig(), /*seed=*/1, "folder"};
   size_t models_per_trial_ = 1;
   const std::shared_ptr<TestPlanner> planner_ = std::make_shared<TestPlanner>(&models_per_trial_);
   std::vector<v1::ModelEvent> events_;

@@ -34,7 +34,7 @@ class ExperimentEndTest : public ::testing::Test {
       ended.mutable_failure()->set_reason(v1::Failure::EXCEPTION);
       ended.mutable_failure()->set_message("boom");
     }
-    const Ledger::Decision decision = ledger_->EndAttempt(event);
+    const AttemptLedger::Decision decision = ledger_->EndAttempt(event);
     ASSERT_TRUE(decision.outcome.has_value());
     ledger_->Close(*decision.outcome);
   }
@@ -45,7 +45,7 @@ class ExperimentEndTest : public ::testing::Test {
     return absl::StrCat(v1::ExperimentState::State_Name(end.state), ": ", end.reason);
   }
 
-  std::optional<Ledger> ledger_ = Ledger(v1::ExperimentConfig(), /*seed=*/1, "folder");
+  std::optional<AttemptLedger> ledger_ = AttemptLedger(v1::ExperimentConfig(), /*seed=*/1, "folder");
 };
 
 TEST_F(ExperimentEndTest, SaysWhetherTheLimitOrTheSpaceIsReached) {

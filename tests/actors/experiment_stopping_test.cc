@@ -28,7 +28,7 @@ class ExperimentStoppingTest : public ActorTest {
     options.max_trials = concurrency;
     options.config.set_max_trial_number(models);
     options.config.mutable_early_stopping()->mutable_asha();
-    options.ledger = std::make_shared<Ledger>(options.config, /*seed=*/1, "folder");
+    options.ledger = std::make_shared<AttemptLedger>(options.config, /*seed=*/1, "folder");
     options.remove_checkpoints = [](const std::string&) {};
     options.remove_weights = [](const std::string&) {};
     options.strategy = Spawn([this](StrategyActor::pointer) -> StrategyActor::behavior_type {

@@ -52,7 +52,7 @@ class ExperimentTest : public ActorTest {
       });
       options.stopper = stopper_;
     }
-    options.ledger = std::make_shared<Ledger>(options.config, /*seed=*/1, "folder");
+    options.ledger = std::make_shared<AttemptLedger>(options.config, /*seed=*/1, "folder");
     options.start = start_;
     options.remove_checkpoints = [this](const std::string& folder) { removed_checkpoints_.push_back(folder); };
     options.remove_weights = [this](const std::string& folder) { removed_weights_.push_back(folder); };

@@ -11,7 +11,6 @@
 #include "gtest/gtest.h"
 #include "protos/experiment.pb.h"
 #include "src/config/paths.h"
-#include "src/config/steps.h"
 #include "src/config/validate.h"
 #include "src/devices/device_source.h"
 #include "src/graph/builder.h"

@@ -11,7 +11,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "protos/experiment.pb.h"
-#include "src/config/steps.h"
+#include "src/base/component.h"
 #include "src/config/validate.h"
 #include "src/data/custom.h"
 #include "src/evaluators/functional.h"
@@ -121,8 +121,8 @@ TEST(TorchComponentsTest, AnEvaluatorOfAMessageScores) {
   EXPECT_EQ(CheckConfig(Custom<v1::EvaluatorConfig>("rate", "value", "f: -1"), "evaluator").message(),
             "evaluator.custom.params.value: must be at least 0, got -1");
   // What Lanista has to know of an evaluator is told by the options of its fields.
-  EXPECT_EQ(StepsOf(config), 3);
-  EXPECT_EQ(StepsOf(Custom<v1::EvaluatorConfig>("rate", "epochs", "i: 8")), 8);
+  EXPECT_EQ(NumberOfComponent(config, v1::FieldRules::STEPS), 3);
+  EXPECT_EQ(NumberOfComponent(Custom<v1::EvaluatorConfig>("rate", "epochs", "i: 8"), v1::FieldRules::STEPS), 8);
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 #include "google/protobuf/message.h"
 #include "gtest/gtest.h"
 #include "protos/experiment.pb.h"
+#include "src/base/component.h"
 #include "src/base/field_rules.h"
 #include "src/config/paths.h"
-#include "src/config/steps.h"
 
 namespace lanista {
 namespace {
@@ -43,8 +43,10 @@ std::vector<std::string> ProblemsOf(const FieldDescriptor& field) {
   expect(!rules.of_head() || rules.path(), "of_head is for paths");
   expect(!rules.has_unique() || field.is_repeated(), "unique is for lists");
   expect(rules.zero().empty() || is_duration, "zero is for durations");
-  expect(rules.meaning() == v1::FieldRules::MEANING_UNSPECIFIED || (IsNumber(field) && !field.is_repeated()),
-         "what has a meaning is one number");
+  const bool is_bool = field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL;
+  expect(
+      rules.meaning() == v1::FieldRules::MEANING_UNSPECIFIED || ((IsNumber(field) || is_bool) && !field.is_repeated()),
+      "what has a meaning is one number or truth value");
   expect(rules.required().empty() || field.has_presence() || is_string || field.is_repeated(),
          "a number without presence is never missing");
   for (const v1::ExclusiveRule& rule : rules.not_with()) {
@@ -74,15 +76,33 @@ TEST(FieldOptionsTest, StandWhereTheyMeanSomething) {
 
 TEST(FieldOptionsTest, StepsAreThoseOfTheEvaluatorsThatTrain) {
   v1::EvaluatorConfig evaluator;
-  EXPECT_EQ(StepsOf(evaluator), std::nullopt);
+  EXPECT_EQ(NumberOfComponent(evaluator, v1::FieldRules::STEPS), std::nullopt);
   evaluator.mutable_classification();
-  EXPECT_EQ(StepsOf(evaluator), 1);
+  EXPECT_EQ(NumberOfComponent(evaluator, v1::FieldRules::STEPS), 1);
   evaluator.mutable_regression()->set_max_epochs(7);
-  EXPECT_EQ(StepsOf(evaluator), 7);
+  EXPECT_EQ(NumberOfComponent(evaluator, v1::FieldRules::STEPS), 7);
   evaluator.mutable_constant();
-  EXPECT_EQ(StepsOf(evaluator), std::nullopt);
+  EXPECT_EQ(NumberOfComponent(evaluator, v1::FieldRules::STEPS), std::nullopt);
   evaluator.mutable_custom()->set_name("unknown");
-  EXPECT_EQ(StepsOf(evaluator), std::nullopt);
+  EXPECT_EQ(NumberOfComponent(evaluator, v1::FieldRules::STEPS), std::nullopt);
+}
+
+TEST(FieldOptionsTest, RulesAreThoseOfTheComponentThatIsSet) {
+  v1::EngineConfig engine;
+  EXPECT_FALSE(RulesOfComponent(engine).knows_graphs());
+  engine.mutable_direct();
+  EXPECT_FALSE(RulesOfComponent(engine).knows_graphs());
+  engine.mutable_graph();
+  EXPECT_TRUE(RulesOfComponent(engine).knows_graphs());
+  EXPECT_FALSE(RulesOfComponent(engine).merges_models());
+  engine.mutable_cgo();
+  EXPECT_TRUE(RulesOfComponent(engine).knows_graphs());
+  EXPECT_TRUE(RulesOfComponent(engine).merges_models());
+  // Nothing is known of a user's own: what it may do is allowed to it.
+  v1::EvaluatorConfig evaluator;
+  evaluator.mutable_custom()->set_name("unknown");
+  EXPECT_TRUE(RulesOfComponent(evaluator).reports_any_metric());
+  EXPECT_FALSE(RulesOfComponent(evaluator).trains_networks());
 }
 
 TEST(FieldOptionsTest, PathsAreThoseOfTheOptions) {

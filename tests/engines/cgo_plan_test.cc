@@ -7,7 +7,7 @@
 #include "engines/cgo/assembler.h"
 #include "engines/cgo/logical_plan.h"
 #include "engines/cgo/memory.h"
-#include "engines/cgo/passes.h"
+#include "engines/cgo/sharing_passes.h"
 #include "engines/device_memory.h"
 #include "engines/planner.h"
 #include "gmock/gmock.h"

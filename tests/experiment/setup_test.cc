@@ -124,7 +124,7 @@ class Simulation {
     return Write(batch);
   }
 
-  const Ledger& ledger() const { return ledger_; }
+  const AttemptLedger& ledger() const { return ledger_; }
 
  private:
   static void AddState(v1::JournalBatch& batch, v1::ExperimentState::State state) {
@@ -211,7 +211,7 @@ class Simulation {
   }
 
   // Writes what was decided.
-  bool Follow(v1::JournalBatch batch, const Ledger::Decision& decision) {
+  bool Follow(v1::JournalBatch batch, const AttemptLedger::Decision& decision) {
     if (decision.outcome.has_value()) ledger_.Describe(*decision.outcome, batch.add_records());
     if (!Write(batch)) return false;
     if (decision.again.has_value()) alone_.push_back(decision.again->model());
@@ -234,7 +234,7 @@ class Simulation {
       v1::ReportCall& call = *AddStoppingCall(batch).mutable_report();
       *call.mutable_report() = *next;
       *call.mutable_verdict() = *verdict;
-      const Ledger::Judgement judgement = ledger_.Judge(*next, *verdict);
+      const AttemptLedger::Judgement judgement = ledger_.Judge(*next, *verdict);
       next = judgement.next;
       if (!Follow(std::move(batch), judgement.decision)) return false;
     }
@@ -249,7 +249,7 @@ class Simulation {
   static constexpr int kSteps = 3;
 
   ExperimentSetup setup_;
-  Ledger& ledger_;
+  AttemptLedger& ledger_;
   const size_t per_trial_;
   int left_ = 0;
   int calls_ = 0;
@@ -710,7 +710,7 @@ TEST_F(SetupTest, NodesThatWereLostAreRememberedAndNodesThatLeftAreNot) {
   }
   absl::StatusOr<ExperimentSetup> setup = Resume(id, MakeConfig(12));
   ASSERT_TRUE(setup.ok()) << setup.status();
-  Ledger& ledger = setup->ledger;
+  AttemptLedger& ledger = setup->ledger;
   ASSERT_TRUE(ledger.is_open(1));
   EXPECT_EQ(ledger.open_model(1).attempt(), 6);
   v1::TrialQueued trial;
@@ -725,7 +725,7 @@ TEST_F(SetupTest, NodesThatWereLostAreRememberedAndNodesThatLeftAreNot) {
   ledger.Note(event);
   event.mutable_ended()->set_outcome(v1::ModelEnded::LOST);
   event.mutable_ended()->set_lost_cause(v1::ModelEnded::NODE_LOST);
-  const Ledger::Decision decision = ledger.EndAttempt(event);
+  const AttemptLedger::Decision decision = ledger.EndAttempt(event);
   ASSERT_TRUE(decision.outcome.has_value());
   EXPECT_EQ(decision.outcome->outcome(), v1::ModelEnded::FAILED);
   EXPECT_THAT(decision.outcome->failure().message(), HasSubstr("n1, n2, n6"));
@@ -766,7 +766,7 @@ TEST_F(SetupTest, ATrialThatMayComeBackWithItsNodeIsNotLost) {
   end.set_model(1);
   end.set_attempt(1);
   end.mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
-  const Ledger::Decision decision = setup->ledger.EndAttempt(end);
+  const AttemptLedger::Decision decision = setup->ledger.EndAttempt(end);
   ASSERT_TRUE(decision.outcome.has_value());
   EXPECT_EQ(decision.outcome->attempt(), 1);
   EXPECT_EQ(setup->ledger.Close(*decision.outcome).tell.steps(), 1);
@@ -1075,7 +1075,7 @@ TEST_F(SetupTest, TheBestWeightsStayTheBestAfterAResume) {
   }
   EXPECT_GT(removed, 0);
   // A model that is better than both: the weights of the worse one go.
-  Ledger& ledger = setup->ledger;
+  AttemptLedger& ledger = setup->ledger;
   const int model = ledger.Create(v1::Sample()).model();
   ledger.PlanOne(model, 1, 1000, false, "");
   v1::ModelEvent event;
@@ -1084,8 +1084,8 @@ TEST_F(SetupTest, TheBestWeightsStayTheBestAfterAResume) {
   event.mutable_ended()->set_outcome(v1::ModelEnded::SUCCEEDED);
   (*event.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 1e9;
   event.mutable_ended()->set_left_weights(true);
-  const Ledger::Decision decision = ledger.EndAttempt(event);
-  const Ledger::Closed closed = ledger.Close(*decision.outcome);
+  const AttemptLedger::Decision decision = ledger.EndAttempt(event);
+  const AttemptLedger::Closed closed = ledger.Close(*decision.outcome);
   ASSERT_EQ(closed.needless_weights.size(), 1u);
   const auto deciding = std::find_if(attempts->begin(), attempts->end(), [&](const AttemptRecord& attempt) {
     return attempt.model == best->at(1).model && attempt.attempt == best->at(1).outcome->attempt();

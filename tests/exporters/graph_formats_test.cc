@@ -12,6 +12,7 @@
 #include "absl/strings/substitute.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/exporters/common/formats.h"
 #include "src/exporters/common/source_model.h"
 #include "src/exporters/graph_formats_torch.h"
 #include "src/runtime/graph_module_torch.h"
@@ -50,6 +51,21 @@ INSTANTIATE_TEST_SUITE_P(Formats, GraphFormatsTest, testing::Values("python", "t
 TEST_P(GraphFormatsTest, ASmallNetworkGivesTheSameValues) {
   at::manual_seed(1);
   ExpectSameInPython(*BuildModel(SmallNet()), {at::randn({2, 3, 8, 8})}, GetParam(), "small_" + GetParam());
+}
+
+TEST(GraphFormats, EachWritesTheFilesThatItIsKnownFor) {
+  const auto module = BuildModel(SmallNet());
+  for (const exporters::Format& format : exporters::Formats()) {
+    if (format.needs != exporters::Format::Needs::kGraph) continue;
+    const std::string stem = TestFolder("files_" + format.name) + "/net";
+    const auto files = WriteModel(*module, format.name, stem);
+    ASSERT_TRUE(files.ok()) << files.status();
+    std::vector<std::string> known;
+    for (const exporters::FormatFile& file : format.files) known.push_back(stem + file.suffix);
+    EXPECT_THAT(*files, testing::UnorderedElementsAreArray(known)) << format.name;
+    // They carry the marks of the format.
+    EXPECT_TRUE(exporters::CheckReplaceable(format.name, stem).ok()) << format.name;
+  }
 }
 
 TEST_P(GraphFormatsTest, ParametersConstantsAndAssertionsGiveTheSameValues) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/launcher/events.h"
 
@@ -14,6 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 absl::Time At(int seconds) { return absl::FromUnixSeconds(1700000000 + seconds); }
 
@@ -262,6 +264,27 @@ TEST(ProgressTest, AStrategyThatMayRepeatModelsIsNotLimitedByTheSpace) {
               ElementsAre("experiment digits-1: 2 models in the space, at most 300 to try"));
   for (int model = 1; model <= 81; ++model) progress.Update(Outcome(model, Succeeded("1")), At(1));
   EXPECT_THAT(progress.Block(24, 80, At(1))[0], HasSubstr("27%  81/300 models"));
+}
+
+TEST(ProgressTest, WhichStrategiesMayRepeatModels) {
+  const auto line = [](const std::string& strategy) {
+    v1::ExperimentConfig config = Config();
+    config.set_max_trial_number(300);
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(strategy, config.mutable_strategy())) << strategy;
+    Progress progress(config, /*live=*/true, At(0));
+    return progress.Update(SpaceOfTwo(), At(0)).at(0);
+  };
+  for (const char* const repeats :
+       {"random { dedup: false }", "evolution { dedup: false }", "tpe { dedup: false }", "policy_rl { dedup: false }",
+        "nsga2 { dedup: false }",
+        "chain { stage { strategy { grid_search {} } } stage { strategy { tpe { dedup: false } } } }",
+        "custom { name: 'own' }"}) {
+    EXPECT_THAT(line(repeats), HasSubstr("at most 300 to try")) << repeats;
+  }
+  for (const char* const never : {"random {}", "random { dedup: true }", "evolution {}", "tpe {}", "policy_rl {}",
+                                  "nsga2 {}", "grid_search {}", "chain { stage { strategy { tpe {} } } }"}) {
+    EXPECT_THAT(line(never), Not(HasSubstr("300"))) << never;
+  }
 }
 
 TEST(ProgressTest, ALongDiscoveryIsShown) {

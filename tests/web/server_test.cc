@@ -467,8 +467,11 @@ TEST_F(ServerTest, ActionsDoWhatTheyCanAndSayWhyNot) {
   view.api.mode = "view";
   view.api.actions.stop = "nothing runs here";
   view.api.actions.remove = "nothing is deleted here";
+  view.api.formats = {{"json", "sample"}, {"onnx", "graph"}};
   Start(view);
   Create("b-1");
+  EXPECT_EQ(GetJson("/api/v1/info")["formats"],
+            Json::parse(R"([{"name": "json", "needs": "sample"}, {"name": "onnx", "needs": "graph"}])"));
   const Json actions = GetJson("/api/v1/info")["actions"];
   EXPECT_EQ(actions["stop"], Json::parse(R"({"enabled": false, "because": "nothing runs here"})"));
   EXPECT_EQ(actions["note"], Json::parse(R"({"enabled": true, "because": ""})"));
@@ -988,6 +991,18 @@ TEST_F(EventsTest, NumbersBehindTheLastFactAndNoNumbers) {
     EXPECT_EQ(watch->kinds_.back(), "ended") << header;
   }
   EXPECT_EQ(Ask("GET", "/api/v1/experiments/a-1/events", "", "Last-Event-ID: -1\r\n").status, 400);
+}
+
+TEST_F(EventsTest, WhoNamesANumberThatIsNotThereYetHidesNothingFromOthers) {
+  Start();
+  Create("a-1");
+  const auto beyond = Watch("a-1", 1000000);
+  const auto other = Watch("a-1", 0);
+  other->ReadEvents(1);
+  Write("a-1", "records { state { state: RUNNING } }");
+  other->ReadEvents(2);
+  beyond->ReadEvents(1);
+  EXPECT_EQ(beyond->numbers_.back(), other->numbers_.back());
 }
 
 TEST_F(EventsTest, AStreamWithoutNewsGetsComments) {

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -16,27 +15,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "src/base/component.h"
 #include "src/base/hash.h"
-#include "src/base/named_things.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
-#include "src/exporters/common/replaceable.h"
+#include "src/exporters/common/formats.h"
+#include "src/exporters/results/json.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
 namespace {
 
-NamedThings<Exporter>& Exporters() {
-  static auto* const exporters = new NamedThings<Exporter>("export format");
-  return *exporters;
-}
+using Needs = exporters::Format::Needs;
 
-// Formats that need a model's graph.
-const std::set<std::string>& GraphFormats() {
-  static const auto* const formats = new std::set<std::string>{"cpp", "onnx", "python", "torchscript"};
-  return *formats;
-}
+// Writes one model to `path_stem` + a suffix of the format, replacing existing files, and returns the files' paths.
+// `rank` starts at 1 for the best model.
+using Exporter = std::function<absl::StatusOr<std::vector<std::string>>(
+    const JournalReader& experiment, const ModelRecord& model, int rank, const std::string& path_stem)>;
 
 // Model -> file of its weights.
 using WeightsOf = std::map<int, std::string>;
@@ -52,15 +48,13 @@ WeightsOf WeightsFiles(const std::string& experiment_folder, const std::map<int,
   return files;
 }
 
-bool HasGraphs(const v1::EngineConfig& engine) { return engine.has_graph() || engine.has_cgo(); }
-
 // An exporter that calls `convert`. FAILED_PRECONDITION: the experiment's models are not graphs.
 absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const std::string& format, WeightsOf weights,
                                        const GraphConverter& convert) {
-  if (!HasGraphs(experiment.experiment().config().engine())) {
+  if (!RulesOfComponent(experiment.experiment().config().engine()).knows_graphs()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "format ", format, " needs the model's graph: use `engine { graph {} }`; the direct engine exports ",
-        absl::StrJoin(ExportFormats(), ", "), ", weights"));
+        exporters::FormatNames({Needs::kSample, Needs::kTrainedWeights})));
   }
   return [format, weights = std::move(weights), &convert](
              const JournalReader& reader, const ModelRecord& model, int,
@@ -126,29 +120,26 @@ std::string ExportStem(int rank, int model) { return absl::StrCat(rank, "-model-
 
 absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std::vector<ModelRecord>& models,
                                       const ExportOptions& options, const GraphConverter& convert) {
-  const std::string& format = options.format;
-  if (const Exporter* const found = Exporters().Find(format); found != nullptr) return *found;
-  if (format != "weights" && GraphFormats().count(format) == 0) {
-    std::set<std::string> known = GraphFormats();
-    for (const std::string& name : ExportFormats()) known.insert(name);
-    known.insert("weights");
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown format '", format, "'; known: ", absl::StrJoin(known, ", ")));
+  const std::string& name = options.format;
+  const exporters::Format* const format = exporters::FindFormat(name);
+  if (format == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown format '", name, "'; known: ", exporters::FormatNames()));
   }
+  if (format->needs == Needs::kSample) return ExportJson;
   if (experiment.experiment().config().space().has_choices()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "format ", format, " needs a network, and the models of a space of `choices` have none; what can be exported: ",
-        absl::StrJoin(ExportFormats(), ", ")));
+        "format ", name, " needs a network, and the models of a space of `choices` have none; what can be exported: ",
+        exporters::FormatNames({Needs::kSample})));
   }
   LANISTA_ASSIGN_OR_RETURN(const auto kept, experiment.Weights());
   WeightsOf weights = WeightsFiles(experiment.folder(), kept);
   const absl::Status trained =
-      CheckWeights(models, weights, kept, experiment.experiment().config().keep_weights().best(), format);
-  if (format == "weights") {
+      CheckWeights(models, weights, kept, experiment.experiment().config().keep_weights().best(), name);
+  if (format->needs == Needs::kTrainedWeights) {
     LANISTA_RETURN_IF_ERROR(trained);
     return WeightsExporter(std::move(weights));
   }
-  LANISTA_ASSIGN_OR_RETURN(Exporter exporter, GraphExporter(experiment, format, std::move(weights), convert));
+  LANISTA_ASSIGN_OR_RETURN(Exporter exporter, GraphExporter(experiment, name, std::move(weights), convert));
   if (!options.untrained) LANISTA_RETURN_IF_ERROR(trained);
   return exporter;
 }
@@ -161,7 +152,7 @@ absl::StatusOr<v1::SpaceModel> SpaceModelOf(const JournalReader& experiment, con
   if (config.space().has_choices()) {
     return absl::FailedPreconditionError("the models of a space of `choices` are no networks: they have no graphs");
   }
-  if (!HasGraphs(config.engine())) {
+  if (!RulesOfComponent(config.engine()).knows_graphs()) {
     return absl::FailedPreconditionError("there is no graph: the engine `direct` builds models from C++ code alone");
   }
   v1::SpaceModel source;
@@ -179,10 +170,6 @@ absl::StatusOr<v1::SpaceModel> SpaceModelOf(const JournalReader& experiment, con
   return source;
 }
 
-bool RegisterExporter(const std::string& format, Exporter exporter) {
-  return Exporters().Add(format, std::move(exporter));
-}
-
 std::optional<std::string> ExportStemOf(absl::string_view file_name) {
   absl::string_view rest = file_name;
   const auto take_number = [&rest](int* number) {
@@ -197,8 +184,6 @@ std::optional<std::string> ExportStemOf(absl::string_view file_name) {
   if (!absl::StartsWith(file_name, stem + ".") || absl::StrContains(file_name, '/')) return std::nullopt;
   return stem;
 }
-
-std::vector<std::string> ExportFormats() { return Exporters().Names(); }
 
 absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, const ExportOptions& options,
                                                     const GraphConverter& convert) {

@@ -1,7 +1,5 @@
-// Exporters write the best models of an experiment as files, each in one format.
-//
-// A format is added by one line in its own file: LANISTA_REGISTER_EXPORTER("json", ExportJson). Registration happens
-// before main; afterwards any thread may export.
+// Writes the best models of an experiment as files, in one of the formats of src/exporters/common/formats.h. Any thread
+// may export.
 #ifndef LANISTA_SRC_EXPORTERS_RESULTS_EXPORTER_H_
 #define LANISTA_SRC_EXPORTERS_RESULTS_EXPORTER_H_
 
@@ -15,15 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "protos/trial.pb.h"
-#include "src/base/register.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
-
-// Writes one model to `path_stem` + a suffix of the format, replacing existing files, and returns the files' paths.
-// `rank` starts at 1 for the best model.
-using Exporter = std::function<absl::StatusOr<std::vector<std::string>>(
-    const JournalReader& experiment, const ModelRecord& model, int rank, const std::string& path_stem)>;
 
 // Writes a model's graph (python, cpp, torchscript, onnx) and returns the files' paths. A trial process does this,
 // because it needs LibTorch.
@@ -32,12 +24,6 @@ using GraphConverter = std::function<absl::StatusOr<std::vector<std::string>>(co
 // How a trial process makes a model of the experiment again, with its initial weights. FAILED_PRECONDITION: the
 // experiment's models have no graphs, and why.
 absl::StatusOr<v1::SpaceModel> SpaceModelOf(const JournalReader& experiment, const ModelRecord& model);
-
-// Adds a format. Ends the program if its name is taken: two definitions are a programmer's error.
-bool RegisterExporter(const std::string& format, Exporter exporter);
-
-// The formats of this program, sorted.
-std::vector<std::string> ExportFormats();
 
 // What to export.
 struct ExportOptions {
@@ -67,10 +53,5 @@ absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experim
                                                     const GraphConverter& convert);
 
 }  // namespace lanista
-
-// Registers `exporter` under the format's name.
-#define LANISTA_REGISTER_EXPORTER(format, exporter)                                             \
-  [[maybe_unused]] static const bool LANISTA_REGISTER_CONCAT_(lanista_exporter_, __COUNTER__) = \
-      ::lanista::RegisterExporter(format, exporter)
 
 #endif  // LANISTA_SRC_EXPORTERS_RESULTS_EXPORTER_H_

@@ -1,27 +1,13 @@
-// The fixed architecture as JSON:
-//
-// {
-//   "experiment": "mnist_search-k3f9",
-//   "space": {"registered": "mnist_cnn"},     `space` of the configuration, with its params
-//   "fingerprint": "89ab...",                 of the space: a different space may not understand the sample
-//   "seed": 42,                               of the experiment: with the model's number it gives the initial weights
-//   "order_seed": 1795...,                    for splits and shuffling: docs/configuration.md
-//   "rank": 1,
-//   "model": 17,
-//   "metrics": {"default": 0.97, "loss": 0.11},
-//   "sample": {"label": candidate, ...},      Space::FromJson reads it to rebuild the model
-//   "data": {"input_shape": [1, 28, 28], ...} inputs and outputs of the model (DataJson); null if unknown
-// }
-#include "nlohmann/json.hpp"
+#include "src/exporters/results/json.h"
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
+#include "nlohmann/json.hpp"
 #include "src/base/hash.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/exporters/common/data_source.h"
-#include "src/exporters/common/replaceable.h"
-#include "src/exporters/results/exporter.h"
+#include "src/exporters/common/formats.h"
 #include "src/views/document_parts.h"
 
 namespace lanista {
@@ -38,6 +24,8 @@ absl::StatusOr<Json> SpaceJson(const v1::SpaceConfig& space) {
   }
   return Json::parse(text);
 }
+
+}  // namespace
 
 absl::StatusOr<std::vector<std::string>> ExportJson(const JournalReader& experiment, const ModelRecord& model, int rank,
                                                     const std::string& path_stem) {
@@ -61,7 +49,4 @@ absl::StatusOr<std::vector<std::string>> ExportJson(const JournalReader& experim
   return std::vector<std::string>{path};
 }
 
-LANISTA_REGISTER_EXPORTER("json", ExportJson);
-
-}  // namespace
 }  // namespace lanista

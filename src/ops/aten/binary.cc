@@ -6,7 +6,7 @@
 namespace lanista::ops {
 namespace {
 
-enum class Result {
+enum class BinaryResult {
   // The promoted dtype of both.
   kPromoted,
   // A floating-point dtype, for integers too.
@@ -37,16 +37,16 @@ absl::StatusOr<Types> InferShape(const OpCall& call, const Names& names, v1::Ten
   return Types{graph::TensorType(data_type, result)};
 }
 
-InferFunction InferBoth(const std::string& other, Result result) {
+InferFunction InferBoth(const std::string& other, BinaryResult result) {
   return [=](const OpCall& call) -> absl::StatusOr<Types> {
     const AtenArguments a(call);
     const v1::ValueType first = a.Type("self");
-    v1::Tensor::DataType type = result == Result::kBool    ? v1::Tensor::BOOL
-                                : result == Result::kFirst ? first.data_type()
-                                                           : Promote(first, a.Type(other));
-    if (result == Result::kFloat && (IsInteger(type) || type == v1::Tensor::BOOL)) type = v1::Tensor::FLOAT32;
+    v1::Tensor::DataType type = result == BinaryResult::kBool    ? v1::Tensor::BOOL
+                                : result == BinaryResult::kFirst ? first.data_type()
+                                                                 : Promote(first, a.Type(other));
+    if (result == BinaryResult::kFloat && (IsInteger(type) || type == v1::Tensor::BOOL)) type = v1::Tensor::FLOAT32;
     LANISTA_ASSIGN_OR_RETURN(const Types types, InferShape(call, {"self", other}, type));
-    if (result != Result::kFirst) return types;
+    if (result != BinaryResult::kFirst) return types;
     // The first tensor cannot change its shape.
     const auto own = graph::DimsOf(first), both = graph::DimsOf(types[0]);
     if (own.has_value() && both.has_value() && own->size() != both->size()) {
@@ -86,11 +86,12 @@ v1::Tensor::DataType CommonDataType(const OpCall& call, const std::string& other
 }
 
 // `reversed`: other - self. `alpha`: a factor applied to `other`.
-OnnxFunction BinaryToOnnx(const std::string& onnx, const std::string& other, Result result, bool reversed = false) {
+OnnxFunction BinaryToOnnx(const std::string& onnx, const std::string& other, BinaryResult result,
+                          bool reversed = false) {
   return [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     v1::Tensor::DataType type = CommonDataType(call, other);
-    if (result == Result::kFloat && (IsInteger(type) || type == v1::Tensor::BOOL)) type = v1::Tensor::FLOAT32;
-    if (result == Result::kFirst && type != call.inputs[0].data_type()) {
+    if (result == BinaryResult::kFloat && (IsInteger(type) || type == v1::Tensor::BOOL)) type = v1::Tensor::FLOAT32;
+    if (result == BinaryResult::kFirst && type != call.inputs[0].data_type()) {
       return absl::UnimplementedError("an operator in place that changes types is not written as ONNX");
     }
     LANISTA_ASSIGN_OR_RETURN(const std::string x, Operand(call, "self", type, writer));
@@ -108,31 +109,32 @@ OnnxFunction BinaryToOnnx(const std::string& onnx, const std::string& other, Res
 }
 
 AtenSpec Binary(const std::string& type, const std::string& arguments, const std::string& onnx,
-                Result result = Result::kPromoted, bool reversed = false) {
+                BinaryResult result = BinaryResult::kPromoted, bool reversed = false) {
   return Function(type, arguments, InferBoth("other", result), BinaryToOnnx(onnx, "other", result, reversed));
 }
 
 // A method: "x.add_(y)".
 AtenSpec InPlace(const std::string& type, const std::string& arguments, const std::string& onnx) {
-  return Method(type, arguments, InferBoth("other", Result::kFirst), BinaryToOnnx(onnx, "other", Result::kFirst));
+  return Method(type, arguments, InferBoth("other", BinaryResult::kFirst),
+                BinaryToOnnx(onnx, "other", BinaryResult::kFirst));
 }
 
 AtenSpec NotEqual(const std::string& overload) {
-  return Function("ne." + overload, "self, other", InferBoth("other", Result::kBool),
+  return Function("ne." + overload, "self, other", InferBoth("other", BinaryResult::kBool),
                   [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
                     LANISTA_ASSIGN_OR_RETURN(const Names equal,
-                                             BinaryToOnnx("Equal", "other", Result::kBool)(call, writer));
+                                             BinaryToOnnx("Equal", "other", BinaryResult::kBool)(call, writer));
                     return writer.Node("Not", equal);
                   });
 }
 
 AtenSpec Power(const std::string& overload) {
-  return Function("pow." + overload, "self, exponent", InferBoth("exponent", Result::kPromoted),
-                  BinaryToOnnx("Pow", "exponent", Result::kPromoted));
+  return Function("pow." + overload, "self, exponent", InferBoth("exponent", BinaryResult::kPromoted),
+                  BinaryToOnnx("Pow", "exponent", BinaryResult::kPromoted));
 }
 
 AtenSpec Logical(const std::string& type, const std::string& onnx) {
-  return Function(type, "self, other", InferBoth("other", Result::kBool),
+  return Function(type, "self, other", InferBoth("other", BinaryResult::kBool),
                   [onnx](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
                     LANISTA_ASSIGN_OR_RETURN(const std::string x, Operand(call, "self", v1::Tensor::BOOL, writer));
                     LANISTA_ASSIGN_OR_RETURN(const std::string y, Operand(call, "other", v1::Tensor::BOOL, writer));
@@ -180,12 +182,12 @@ LANISTA_REGISTER_OP(MakeAten(Binary("add.Tensor", "self, other, *, alpha=1", "Ad
 LANISTA_REGISTER_OP(MakeAten(Binary("add.Scalar", "self, other, alpha=1", "Add")));
 LANISTA_REGISTER_OP(MakeAten(Binary("sub.Tensor", "self, other, *, alpha=1", "Sub")));
 LANISTA_REGISTER_OP(MakeAten(Binary("sub.Scalar", "self, other, alpha=1", "Sub")));
-LANISTA_REGISTER_OP(MakeAten(Binary("rsub.Tensor", "self, other, *, alpha=1", "Sub", Result::kPromoted, true)));
-LANISTA_REGISTER_OP(MakeAten(Binary("rsub.Scalar", "self, other, alpha=1", "Sub", Result::kPromoted, true)));
+LANISTA_REGISTER_OP(MakeAten(Binary("rsub.Tensor", "self, other, *, alpha=1", "Sub", BinaryResult::kPromoted, true)));
+LANISTA_REGISTER_OP(MakeAten(Binary("rsub.Scalar", "self, other, alpha=1", "Sub", BinaryResult::kPromoted, true)));
 LANISTA_REGISTER_OP(MakeAten(Binary("mul.Tensor", "self, other", "Mul")));
 LANISTA_REGISTER_OP(MakeAten(Binary("mul.Scalar", "self, other", "Mul")));
-LANISTA_REGISTER_OP(MakeAten(Binary("div.Tensor", "self, other", "Div", Result::kFloat)));
-LANISTA_REGISTER_OP(MakeAten(Binary("div.Scalar", "self, other", "Div", Result::kFloat)));
+LANISTA_REGISTER_OP(MakeAten(Binary("div.Tensor", "self, other", "Div", BinaryResult::kFloat)));
+LANISTA_REGISTER_OP(MakeAten(Binary("div.Scalar", "self, other", "Div", BinaryResult::kFloat)));
 LANISTA_REGISTER_OP(MakeAten(Binary("maximum", "self, other", "Max")));
 LANISTA_REGISTER_OP(MakeAten(Binary("minimum", "self, other", "Min")));
 LANISTA_REGISTER_OP(MakeAten(Binary("max.other", "self, other", "Max")));
@@ -199,18 +201,18 @@ LANISTA_REGISTER_OP(MakeAten(InPlace("div_.Tensor", "self, other", "Div")));
 LANISTA_REGISTER_OP(MakeAten(InPlace("div_.Scalar", "self, other", "Div")));
 LANISTA_REGISTER_OP(MakeAten(Power("Tensor_Scalar")));
 LANISTA_REGISTER_OP(MakeAten(Power("Tensor_Tensor")));
-LANISTA_REGISTER_OP(MakeAten(Binary("eq.Tensor", "self, other", "Equal", Result::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("eq.Scalar", "self, other", "Equal", Result::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("eq.Tensor", "self, other", "Equal", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("eq.Scalar", "self, other", "Equal", BinaryResult::kBool)));
 LANISTA_REGISTER_OP(MakeAten(NotEqual("Tensor")));
 LANISTA_REGISTER_OP(MakeAten(NotEqual("Scalar")));
-LANISTA_REGISTER_OP(MakeAten(Binary("lt.Tensor", "self, other", "Less", Result::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("lt.Scalar", "self, other", "Less", Result::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("le.Tensor", "self, other", "LessOrEqual", Result::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("le.Scalar", "self, other", "LessOrEqual", Result::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("gt.Tensor", "self, other", "Greater", Result::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("gt.Scalar", "self, other", "Greater", Result::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("ge.Tensor", "self, other", "GreaterOrEqual", Result::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("ge.Scalar", "self, other", "GreaterOrEqual", Result::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("lt.Tensor", "self, other", "Less", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("lt.Scalar", "self, other", "Less", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("le.Tensor", "self, other", "LessOrEqual", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("le.Scalar", "self, other", "LessOrEqual", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("gt.Tensor", "self, other", "Greater", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("gt.Scalar", "self, other", "Greater", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("ge.Tensor", "self, other", "GreaterOrEqual", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Binary("ge.Scalar", "self, other", "GreaterOrEqual", BinaryResult::kBool)));
 LANISTA_REGISTER_OP(MakeAten(Logical("logical_and", "And")));
 LANISTA_REGISTER_OP(MakeAten(Logical("logical_or", "Or")));
 LANISTA_REGISTER_OP(MakeAten(Where("self")));

@@ -7,19 +7,19 @@
 namespace lanista::ops {
 namespace {
 
-enum class Result {
+enum class UnaryResult {
   kSame,
   // A floating-point dtype, whatever the input's dtype is.
   kFloat,
   kBool,
 };
 
-InferFunction LikeInput(Result result) {
+InferFunction LikeInput(UnaryResult result) {
   return [result](const OpCall& call) -> absl::StatusOr<Types> {
     if (call.inputs.empty() || call.inputs[0].kind() != v1::ValueType::TENSOR) return UnknownShape(call);
     v1::ValueType type = call.inputs[0];
-    if (result == Result::kBool) type.set_data_type(v1::Tensor::BOOL);
-    if (result == Result::kFloat && (IsInteger(type.data_type()) || type.data_type() == v1::Tensor::BOOL)) {
+    if (result == UnaryResult::kBool) type.set_data_type(v1::Tensor::BOOL);
+    if (result == UnaryResult::kFloat && (IsInteger(type.data_type()) || type.data_type() == v1::Tensor::BOOL)) {
       type.set_data_type(v1::Tensor::FLOAT32);
     }
     return Types{type};
@@ -37,18 +37,20 @@ OnnxFunction Node(const std::string& type) {
   };
 }
 
-AtenSpec Unary(const std::string& name, Result result, OnnxFunction onnx) {
+AtenSpec Unary(const std::string& name, UnaryResult result, OnnxFunction onnx) {
   return Function(name, "self", LikeInput(result), std::move(onnx));
 }
 
-AtenSpec Float(const std::string& name, const std::string& onnx) { return Unary(name, Result::kFloat, Node(onnx)); }
-AtenSpec Same(const std::string& name, const std::string& onnx) { return Unary(name, Result::kSame, Node(onnx)); }
+AtenSpec Float(const std::string& name, const std::string& onnx) {
+  return Unary(name, UnaryResult::kFloat, Node(onnx));
+}
+AtenSpec Same(const std::string& name, const std::string& onnx) { return Unary(name, UnaryResult::kSame, Node(onnx)); }
 
 // The variant in place. A function of torch.nn.functional is called by the operator's name, because tensors have no
 // such method.
 AtenSpec InPlace(AtenSpec spec) {
   spec.type += "_";
-  spec.infer = LikeInput(Result::kSame);
+  spec.infer = LikeInput(UnaryResult::kSame);
   if (spec.python_function.empty()) spec.method = spec.type;
   spec.function.clear();
   spec.python_function.clear();
@@ -154,7 +156,7 @@ OnnxFunction Clip(const std::string& low, const std::string& high) {
 }
 
 AtenSpec EluSpec() {
-  AtenSpec spec = Function("elu", "self, alpha=1, scale=1, input_scale=1", LikeInput(Result::kSame), Elu);
+  AtenSpec spec = Function("elu", "self, alpha=1, scale=1, input_scale=1", LikeInput(UnaryResult::kSame), Elu);
   // Python's function has no scale arguments.
   spec.python_function = "torch.ops.aten.elu.default";
   return spec;
@@ -162,12 +164,12 @@ AtenSpec EluSpec() {
 
 AtenSpec HardTanh() {
   return Functional(
-      Function("hardtanh", "self, min_val=-1, max_val=1", LikeInput(Result::kSame), Clip("min_val", "max_val")));
+      Function("hardtanh", "self, min_val=-1, max_val=1", LikeInput(UnaryResult::kSame), Clip("min_val", "max_val")));
 }
 
 AtenSpec Relu6() {
   return Functional(Function(
-      "relu6", "self", LikeInput(Result::kSame), [](const OpCall&, OnnxWriter& writer) -> absl::StatusOr<Names> {
+      "relu6", "self", LikeInput(UnaryResult::kSame), [](const OpCall&, OnnxWriter& writer) -> absl::StatusOr<Names> {
         return writer.Node("Clip", {writer.Input(0), OnnxScalar(writer, 0), OnnxScalar(writer, 6)});
       }));
 }
@@ -176,12 +178,12 @@ AtenSpec Relu6() {
 absl::StatusOr<Names> Identity(const OpCall&, OnnxWriter& writer) { return writer.Node("Identity", {writer.Input(0)}); }
 
 AtenSpec NoOp(const std::string& name, const std::string& arguments) {
-  return Move(Method(name, arguments, LikeInput(Result::kSame), Identity));
+  return Move(Method(name, arguments, LikeInput(UnaryResult::kSame), Identity));
 }
 
 AtenSpec Dropout(const std::string& name) {
   AtenSpec spec =
-      Function(name, name == "dropout" ? "input, p, train" : "self, p, train", LikeInput(Result::kSame), Identity);
+      Function(name, name == "dropout" ? "input, p, train" : "self, p, train", LikeInput(UnaryResult::kSame), Identity);
   spec.stateful = true;
   return spec;
 }
@@ -210,7 +212,7 @@ AtenSpec To(const std::string& overload, const std::string& arguments) {
 
 AtenSpec SoftMax(const std::string& name, const std::string& onnx) {
   AtenSpec spec = Function(name + ".int", "self, dim, dtype=None", [](const OpCall& call) -> absl::StatusOr<Types> {
-    LANISTA_ASSIGN_OR_RETURN(Types types, LikeInput(Result::kFloat)(call));
+    LANISTA_ASSIGN_OR_RETURN(Types types, LikeInput(UnaryResult::kFloat)(call));
     const AtenArguments a(call);
     const auto dims = graph::DimsOf(types[0]);
     if (dims.has_value() && a.Int("dim").has_value()) LANISTA_RETURN_IF_ERROR(AxisOf(*a.Int("dim"), *dims).status());
@@ -237,45 +239,45 @@ LANISTA_REGISTER_OP(MakeAten(Float("exp", "Exp")));
 LANISTA_REGISTER_OP(MakeAten(InPlace(Float("exp", "Exp"))));
 LANISTA_REGISTER_OP(MakeAten(Float("log", "Log")));
 LANISTA_REGISTER_OP(MakeAten(Float("sqrt", "Sqrt")));
-LANISTA_REGISTER_OP(MakeAten(Unary("rsqrt", Result::kFloat, Rsqrt)));
+LANISTA_REGISTER_OP(MakeAten(Unary("rsqrt", UnaryResult::kFloat, Rsqrt)));
 LANISTA_REGISTER_OP(MakeAten(Float("reciprocal", "Reciprocal")));
 LANISTA_REGISTER_OP(MakeAten(Float("sin", "Sin")));
 LANISTA_REGISTER_OP(MakeAten(Float("cos", "Cos")));
 LANISTA_REGISTER_OP(MakeAten(Float("erf", "Erf")));
-LANISTA_REGISTER_OP(MakeAten(Unary("square", Result::kSame, Square)));
+LANISTA_REGISTER_OP(MakeAten(Unary("square", UnaryResult::kSame, Square)));
 LANISTA_REGISTER_OP(MakeAten(Same("neg", "Neg")));
 LANISTA_REGISTER_OP(MakeAten(Same("abs", "Abs")));
 LANISTA_REGISTER_OP(MakeAten(Same("sign", "Sign")));
 LANISTA_REGISTER_OP(MakeAten(Same("floor", "Floor")));
 LANISTA_REGISTER_OP(MakeAten(Same("ceil", "Ceil")));
 LANISTA_REGISTER_OP(MakeAten(Same("round", "Round")));
-LANISTA_REGISTER_OP(MakeAten(Unary("logical_not", Result::kBool, nullptr)));
-LANISTA_REGISTER_OP(MakeAten(Functional(Unary("silu", Result::kSame, Silu))));
-LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Unary("silu", Result::kSame, Silu)))));
-LANISTA_REGISTER_OP(MakeAten(Functional(Unary("hardswish", Result::kSame, HardSwish))));
-LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Unary("hardswish", Result::kSame, HardSwish)))));
-LANISTA_REGISTER_OP(MakeAten(Functional(Unary("hardsigmoid", Result::kSame, HardSigmoidToOnnx))));
-LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Unary("hardsigmoid", Result::kSame, HardSigmoidToOnnx)))));
-LANISTA_REGISTER_OP(MakeAten(Functional(Unary("mish", Result::kSame, Mish))));
+LANISTA_REGISTER_OP(MakeAten(Unary("logical_not", UnaryResult::kBool, nullptr)));
+LANISTA_REGISTER_OP(MakeAten(Functional(Unary("silu", UnaryResult::kSame, Silu))));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Unary("silu", UnaryResult::kSame, Silu)))));
+LANISTA_REGISTER_OP(MakeAten(Functional(Unary("hardswish", UnaryResult::kSame, HardSwish))));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Unary("hardswish", UnaryResult::kSame, HardSwish)))));
+LANISTA_REGISTER_OP(MakeAten(Functional(Unary("hardsigmoid", UnaryResult::kSame, HardSigmoidToOnnx))));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Unary("hardsigmoid", UnaryResult::kSame, HardSigmoidToOnnx)))));
+LANISTA_REGISTER_OP(MakeAten(Functional(Unary("mish", UnaryResult::kSame, Mish))));
 LANISTA_REGISTER_OP(MakeAten(Same("selu", "Selu")));
-LANISTA_REGISTER_OP(MakeAten(Functional(Function("gelu", "self, *, approximate=\"none\"", LikeInput(Result::kSame),
+LANISTA_REGISTER_OP(MakeAten(Functional(Function("gelu", "self, *, approximate=\"none\"", LikeInput(UnaryResult::kSame),
                                                  Gelu))));
-LANISTA_REGISTER_OP(MakeAten(Functional(Function("softplus", "self, beta=1, threshold=20", LikeInput(Result::kSame),
-                                                 Softplus))));
+LANISTA_REGISTER_OP(MakeAten(Functional(Function("softplus", "self, beta=1, threshold=20",
+                                                 LikeInput(UnaryResult::kSame), Softplus))));
 LANISTA_REGISTER_OP(MakeAten(EluSpec()));
-LANISTA_REGISTER_OP(MakeAten(Functional(Function("leaky_relu", "self, negative_slope=0.01", LikeInput(Result::kSame),
-                                                 LeakyRelu))));
+LANISTA_REGISTER_OP(MakeAten(Functional(Function("leaky_relu", "self, negative_slope=0.01",
+                                                 LikeInput(UnaryResult::kSame), LeakyRelu))));
 LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Function("leaky_relu", "self, negative_slope=0.01",
-                                                         LikeInput(Result::kSame), LeakyRelu)))));
+                                                         LikeInput(UnaryResult::kSame), LeakyRelu)))));
 LANISTA_REGISTER_OP(MakeAten(HardTanh()));
 LANISTA_REGISTER_OP(MakeAten(InPlace(HardTanh())));
 LANISTA_REGISTER_OP(MakeAten(Relu6()));
-LANISTA_REGISTER_OP(MakeAten(Function("clamp", "self, min=None, max=None", LikeInput(Result::kSame),
+LANISTA_REGISTER_OP(MakeAten(Function("clamp", "self, min=None, max=None", LikeInput(UnaryResult::kSame),
                                       Clip("min", "max"))));
-LANISTA_REGISTER_OP(MakeAten(InPlace(Function("clamp", "self, min=None, max=None", LikeInput(Result::kSame),
+LANISTA_REGISTER_OP(MakeAten(InPlace(Function("clamp", "self, min=None, max=None", LikeInput(UnaryResult::kSame),
                                               Clip("min", "max")))));
-LANISTA_REGISTER_OP(MakeAten(Function("clamp_min", "self, min", LikeInput(Result::kSame), Clip("min", ""))));
-LANISTA_REGISTER_OP(MakeAten(Function("clamp_max", "self, max", LikeInput(Result::kSame), Clip("", "max"))));
+LANISTA_REGISTER_OP(MakeAten(Function("clamp_min", "self, min", LikeInput(UnaryResult::kSame), Clip("min", ""))));
+LANISTA_REGISTER_OP(MakeAten(Function("clamp_max", "self, max", LikeInput(UnaryResult::kSame), Clip("", "max"))));
 LANISTA_REGISTER_OP(MakeAten(Dropout("dropout")));
 LANISTA_REGISTER_OP(MakeAten(Dropout("dropout_")));
 LANISTA_REGISTER_OP(MakeAten(SoftMax("softmax", "Softmax")));

@@ -46,7 +46,7 @@ FlopsFunction RowFlops(const std::string& first) {
 }
 
 // `rank`: required rank of both operands; 0: any.
-AtenSpec Product(const std::string& type, const std::string& second, int rank) {
+AtenSpec MatrixProduct(const std::string& type, const std::string& second, int rank) {
   AtenSpec spec = Function(type, "self, " + second, [=](const OpCall& call) -> absl::StatusOr<Types> {
     const AtenArguments a(call);
     if (rank > 0) {
@@ -262,9 +262,9 @@ AtenSpec Conv2d() {
   return spec;
 }
 
-LANISTA_REGISTER_OP(MakeAten(Product("matmul", "other", 0)));
-LANISTA_REGISTER_OP(MakeAten(Product("mm", "mat2", 2)));
-LANISTA_REGISTER_OP(MakeAten(Product("bmm", "mat2", 3)));
+LANISTA_REGISTER_OP(MakeAten(MatrixProduct("matmul", "other", 0)));
+LANISTA_REGISTER_OP(MakeAten(MatrixProduct("mm", "mat2", 2)));
+LANISTA_REGISTER_OP(MakeAten(MatrixProduct("bmm", "mat2", 3)));
 LANISTA_REGISTER_OP(MakeAten(SumAndProduct("addmm", "mat1", "mat2", 2)));
 LANISTA_REGISTER_OP(MakeAten(SumAndProduct("baddbmm", "batch1", "batch2", 3)));
 LANISTA_REGISTER_OP(MakeAten(Linear()));

@@ -265,7 +265,7 @@ AtenSpec Negation() {
 }
 
 // a ** b for numbers: always a float.
-AtenSpec Power(const std::string& overload) {
+AtenSpec NumberPower(const std::string& overload) {
   AtenSpec spec = Move(Method("pow." + overload, "a, b", [](const OpCall&) -> absl::StatusOr<Types> {
     v1::ValueType type;
     type.set_kind(v1::ValueType::FLOAT);
@@ -324,10 +324,10 @@ LANISTA_REGISTER_OP(MakeAten(Arithmetic("mul", '*', "{a} * {b}")));
 LANISTA_REGISTER_OP(MakeAten(Arithmetic("floordiv", '/', "")));
 LANISTA_REGISTER_OP(MakeAten(Arithmetic("remainder", '%', "")));
 LANISTA_REGISTER_OP(MakeAten(Negation()));
-LANISTA_REGISTER_OP(MakeAten(Power("int")));
-LANISTA_REGISTER_OP(MakeAten(Power("float")));
-LANISTA_REGISTER_OP(MakeAten(Power("int_float")));
-LANISTA_REGISTER_OP(MakeAten(Power("float_int")));
+LANISTA_REGISTER_OP(MakeAten(NumberPower("int")));
+LANISTA_REGISTER_OP(MakeAten(NumberPower("float")));
+LANISTA_REGISTER_OP(MakeAten(NumberPower("int_float")));
+LANISTA_REGISTER_OP(MakeAten(NumberPower("float_int")));
 LANISTA_REGISTER_OP(MakeAten(Comparison("eq", "==", "Equal")));
 LANISTA_REGISTER_OP(MakeAten(Comparison("ne", "!=", "Equal", true)));
 LANISTA_REGISTER_OP(MakeAten(Comparison("lt", "<", "Less")));

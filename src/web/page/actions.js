@@ -129,7 +129,7 @@ function resume(store, id) {
 /** @param {import('./store.js').Store} store @param {string} id */
 function exportBest(store, id) {
   const top = el('input', {type: 'number', min: '1', max: '1000', value: '1', required: true});
-  const format = el('select', {}, ...exportFormats(store.current?.config?.config).map((f) => el('option', {value: f}, f)));
+  const format = el('select', {}, ...exportFormats(store).map((f) => el('option', {value: f}, f)));
   const untrained = el('input', {type: 'checkbox'});
   // Who closes the dialog no longer waits for the file, and the server stops making it.
   const abort = new AbortController();
@@ -165,13 +165,14 @@ function exportBest(store, id) {
 }
 
 /**
- * The formats in which models of such an experiment can be written.
- * @param {any} config
+ * The formats in which models of the experiment can be written.
+ * @param {import('./store.js').Store} store
+ * @return {string[]}
  */
-export function exportFormats(config) {
-  if (config?.space?.choices) return ['json'];
-  if (!config?.engine?.graph && !config?.engine?.cgo) return ['json', 'weights'];
-  return ['json', 'python', 'cpp', 'torchscript', 'onnx', 'weights'];
+function exportFormats(store) {
+  const {engine, space} = store.current?.config?.config ?? {};
+  const has = {sample: true, trained_weights: !space?.choices, graph: !space?.choices && (engine?.graph || engine?.cgo)};
+  return (store.info?.formats ?? []).filter(({needs}) => has[needs]).map(({name}) => name);
 }
 
 /** @param {import('./store.js').Store} store @param {string} id */

@@ -40,8 +40,8 @@
 //
 // A plain object: no actor, no clock, no file. It is rebuilt from the journal (recovery.h), and holds nothing of models
 // that are closed but counts and the folders of the best: its memory follows what is in flight. Used by one thread.
-#ifndef LANISTA_SRC_EXPERIMENT_LEDGER_H_
-#define LANISTA_SRC_EXPERIMENT_LEDGER_H_
+#ifndef LANISTA_SRC_EXPERIMENT_ATTEMPT_LEDGER_H_
+#define LANISTA_SRC_EXPERIMENT_ATTEMPT_LEDGER_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -78,7 +78,7 @@ class StepCounter {
   int last_report_ = -1;
 };
 
-class Ledger {
+class AttemptLedger {
  public:
   // What follows from the end of an attempt: an outcome, another attempt, or nothing yet.
   struct Decision {
@@ -111,7 +111,7 @@ class Ledger {
   };
 
   // `config`: objectives, limits, keep_weights, early_stopping. `folder`: the experiment's, for what attempts write.
-  Ledger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder);
+  AttemptLedger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder);
 
   // (1): a model of this sample, with its first attempt.
   v1::TrialModel Create(const v1::Sample& sample);
@@ -297,4 +297,4 @@ class Ledger {
 
 }  // namespace lanista
 
-#endif  // LANISTA_SRC_EXPERIMENT_LEDGER_H_
+#endif  // LANISTA_SRC_EXPERIMENT_ATTEMPT_LEDGER_H_

@@ -1,4 +1,4 @@
-#include "src/experiment/ledger.h"
+#include "src/experiment/attempt_ledger.h"
 
 #include <cmath>
 #include <limits>
@@ -38,8 +38,8 @@ class LedgerTest : public ::testing::Test {
     return ledger_->Plan(queued);
   }
 
-  Ledger::Decision End(int model, int attempt, v1::ModelEnded::Outcome outcome,
-                       v1::ModelEnded::LostCause cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED) {
+  AttemptLedger::Decision End(int model, int attempt, v1::ModelEnded::Outcome outcome,
+                              v1::ModelEnded::LostCause cause = v1::ModelEnded::LOST_CAUSE_UNSPECIFIED) {
     v1::ModelEvent event;
     event.set_model(model);
     event.set_attempt(attempt);
@@ -57,7 +57,7 @@ class LedgerTest : public ::testing::Test {
   }
 
   // The attempt begins on that node, which is lost then.
-  Ledger::Decision LoseWithNode(int model, int attempt, const std::string& node) {
+  AttemptLedger::Decision LoseWithNode(int model, int attempt, const std::string& node) {
     v1::ModelEvent event;
     event.set_model(model);
     event.set_attempt(attempt);
@@ -67,14 +67,14 @@ class LedgerTest : public ::testing::Test {
   }
 
   // "SUCCEEDED", "again 2 merged|alone", or "nothing".
-  static std::string Text(const Ledger::Decision& decision) {
+  static std::string Text(const AttemptLedger::Decision& decision) {
     EXPECT_FALSE(decision.outcome.has_value() && decision.again.has_value());
     if (decision.outcome.has_value()) return v1::ModelEnded::Outcome_Name(decision.outcome->outcome());
     if (!decision.again.has_value()) return "nothing";
     return "again " + std::to_string(decision.again->model().attempt()) + (decision.may_merge ? " merged" : " alone");
   }
 
-  std::optional<Ledger> ledger_ = Ledger(Config(), /*seed=*/1, "folder");
+  std::optional<AttemptLedger> ledger_ = AttemptLedger(Config(), /*seed=*/1, "folder");
 };
 
 TEST_F(LedgerTest, ModelsAreNumberedAndHaveSeedsOfTheirOwn) {
@@ -92,11 +92,11 @@ TEST_F(LedgerTest, TheCurrentAttemptDecidesOnce) {
   ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
   EXPECT_EQ(Text(End(1, 2, v1::ModelEnded::SUCCEEDED)), "nothing") << "there is no such attempt";
   EXPECT_EQ(Text(End(2, 1, v1::ModelEnded::SUCCEEDED)), "nothing") << "nor such a model";
-  const Ledger::Decision decision = End(1, 1, v1::ModelEnded::SUCCEEDED);
+  const AttemptLedger::Decision decision = End(1, 1, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(Text(decision), "SUCCEEDED");
   EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::FAILED)), "nothing");
   EXPECT_EQ(ledger_->in_flight(), 1) << "until the outcome is in the journal";
-  const Ledger::Closed closed = ledger_->Close(*decision.outcome);
+  const AttemptLedger::Closed closed = ledger_->Close(*decision.outcome);
   EXPECT_EQ(closed.tell.value(), 0.5);
   EXPECT_EQ(ledger_->in_flight(), 0);
   EXPECT_EQ(ledger_->succeeded(), 1);
@@ -160,7 +160,7 @@ TEST_F(LedgerTest, ANodeThatLeavesIsNeverTheModelsFault) {
   for (int attempt = 1; attempt <= 10; ++attempt) {
     ASSERT_TRUE(Plan(attempt, {{1, attempt}, {2, attempt}}).ok());
     for (const int model : {1, 2}) {
-      const Ledger::Decision decision = End(model, attempt, v1::ModelEnded::LOST, v1::ModelEnded::NODE_LEFT);
+      const AttemptLedger::Decision decision = End(model, attempt, v1::ModelEnded::LOST, v1::ModelEnded::NODE_LEFT);
       EXPECT_EQ(Text(decision), "again " + std::to_string(attempt + 1) + " merged");
       EXPECT_TRUE(decision.merged);
     }
@@ -184,7 +184,7 @@ TEST_F(LedgerTest, AModelThatThreeNodesWereLostWithHasFailed) {
   plan();
   EXPECT_EQ(Text(End(1, attempt, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN)), "again 7 alone");
   plan();
-  const Ledger::Decision decision = LoseWithNode(1, attempt, "n3");
+  const AttemptLedger::Decision decision = LoseWithNode(1, attempt, "n3");
   ASSERT_EQ(Text(decision), "FAILED");
   EXPECT_EQ(decision.outcome->failure().reason(), v1::Failure::WORKER_LOST);
   EXPECT_EQ(decision.outcome->failure().message(),
@@ -198,7 +198,7 @@ TEST_F(LedgerTest, AModelThatTwoNodesAreLostWithAgainAndAgainHasFailed) {
     EXPECT_EQ(Text(LoseWithNode(1, attempt, attempt % 2 == 0 ? "n1" : "n2")).substr(0, 5), "again") << attempt;
   }
   ASSERT_TRUE(Plan(10, {{1, 10}}).ok());
-  const Ledger::Decision decision = LoseWithNode(1, 10, "n1");
+  const AttemptLedger::Decision decision = LoseWithNode(1, 10, "n1");
   ASSERT_EQ(Text(decision), "FAILED");
   EXPECT_EQ(decision.outcome->failure().reason(), v1::Failure::WORKER_LOST);
   EXPECT_EQ(decision.outcome->failure().message(),
@@ -222,7 +222,7 @@ TEST_F(LedgerTest, NodesThatAreLostMakeNothingHopeless) {
   for (int model = 1; model <= 5; ++model) {
     for (int attempt = 1; attempt <= 3; ++attempt) {
       ASSERT_TRUE(Plan(++trial, {{model, attempt}}).ok());
-      const Ledger::Decision decision = LoseWithNode(model, attempt, "n" + std::to_string(attempt));
+      const AttemptLedger::Decision decision = LoseWithNode(model, attempt, "n" + std::to_string(attempt));
       if (decision.outcome.has_value()) ledger_->Close(*decision.outcome);
     }
   }
@@ -241,7 +241,7 @@ TEST_F(LedgerTest, AModelThatBrokeAMergedTrialStaysAloneWhenTheHeadEnds) {
 TEST_F(LedgerTest, CheckpointsOfWhatAStopCanceledStay) {
   Create(2);
   ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
-  const Ledger::Decision succeeded = End(1, 1, v1::ModelEnded::SUCCEEDED);
+  const AttemptLedger::Decision succeeded = End(1, 1, v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(ledger_->Close(*succeeded.outcome).needless_checkpoints, "folder/checkpoints/1");
   const std::vector<v1::ModelOutcome> canceled = ledger_->Cancel();
   ASSERT_EQ(canceled.size(), 1u);
@@ -278,7 +278,7 @@ TEST_F(LedgerTest, WorkersThatAreLostForModelAfterModelMakeItHopeless) {
     EXPECT_EQ(ledger_->hopeless(), "");
     for (int attempt = 1; attempt <= 3; ++attempt) {
       ASSERT_TRUE(Plan(++trial, {{model, attempt}}).ok());
-      const Ledger::Decision decision = End(model, attempt, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN);
+      const AttemptLedger::Decision decision = End(model, attempt, v1::ModelEnded::LOST, v1::ModelEnded::WORKER_DOWN);
       if (decision.outcome.has_value()) ledger_->Close(*decision.outcome);
     }
   }
@@ -345,7 +345,7 @@ class StoppingLedgerTest : public LedgerTest {
     return Text(ledger_->Recorded(event));
   }
 
-  Ledger::Judgement Judge(int model, int step, bool stop) {
+  AttemptLedger::Judgement Judge(int model, int step, bool stop) {
     v1::StepReport report;
     report.set_model(model);
     report.set_step(step);
@@ -374,7 +374,7 @@ TEST_F(StoppingLedgerTest, TheStopperHearsOfOneStepAfterTheOther) {
   EXPECT_EQ(Text(Judge(1, 1, false).next), "1@2 0.25");
   EXPECT_EQ(Text(Judge(1, 2, false).next), "nothing") << "step 3 is not in the journal";
   EXPECT_EQ(Text(ledger_->Recorded(third)), "1@3 0.5");
-  const Ledger::Judgement stop = Judge(1, 3, true);
+  const AttemptLedger::Judgement stop = Judge(1, 3, true);
   EXPECT_EQ(stop.stop_in_trial, 1);
   EXPECT_EQ(Text(stop.decision), "nothing") << "its attempt has not ended";
   EXPECT_EQ(Report(1, 1, 3), "no step") << "nothing counts that is behind the verdict";
@@ -396,7 +396,7 @@ TEST_F(StoppingLedgerTest, StepsAreReportsOfDefaultEachToldOnceWhicheverAttemptM
   EXPECT_EQ(Report(1, 2, 1, 0.5), "no step");
   EXPECT_EQ(Report(1, 2, 2, 0.75), "1@2 0.75");
   Judge(1, 2, false);
-  const Ledger::Decision decision = End(1, 2, v1::ModelEnded::SUCCEEDED);
+  const AttemptLedger::Decision decision = End(1, 2, v1::ModelEnded::SUCCEEDED);
   EXPECT_EQ(ledger_->Close(*decision.outcome).tell.steps(), 2);
 }
 
@@ -407,7 +407,7 @@ TEST_F(StoppingLedgerTest, AnEndWaitsForTheVerdictsOnAllStepsBeforeIt) {
   EXPECT_EQ(Report(1, 1, 1), "nothing");
   EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::SUCCEEDED)), "nothing");
   EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::FAILED)), "nothing") << "the first end counts";
-  Ledger::Judgement judgement = Judge(1, 1, false);
+  AttemptLedger::Judgement judgement = Judge(1, 1, false);
   EXPECT_EQ(Text(judgement.next), "1@2 0.25");
   EXPECT_EQ(Text(judgement.decision), "nothing");
   judgement = Judge(1, 2, false);
@@ -465,7 +465,7 @@ TEST_F(StoppingLedgerTest, AVerdictStands) {
           ASSERT_TRUE((merged ? Plan(7, {{1, 1}, {2, 1}}) : Plan(7, {{1, 1}})).ok());
           for (int step = 0; step < 2; ++step) Report(1, 1, step, 0.125 * (step + 1));
           Judge(1, 1, false);
-          Ledger::Decision decision;
+          AttemptLedger::Decision decision;
           if (verdict_first) {
             EXPECT_EQ(Judge(1, 2, true).stop_in_trial, 7);
             // Reports that come before the trial knows that it is stopped are ignored.
@@ -474,7 +474,7 @@ TEST_F(StoppingLedgerTest, AVerdictStands) {
             decision = End(1, 1, end.outcome, end.cause);
           } else {
             EXPECT_EQ(Text(End(1, 1, end.outcome, end.cause)), "nothing");
-            Ledger::Judgement judgement = Judge(1, 2, true);
+            AttemptLedger::Judgement judgement = Judge(1, 2, true);
             EXPECT_EQ(judgement.stop_in_trial, 0) << "there is nothing to stop";
             decision = judgement.decision;
           }
@@ -485,7 +485,7 @@ TEST_F(StoppingLedgerTest, AVerdictStands) {
           EXPECT_EQ(decision.outcome->metrics().values().at("default"), 0.25) << "of the step that decided";
           EXPECT_FALSE(decision.outcome->has_failure());
           EXPECT_EQ(Text(End(1, 1, v1::ModelEnded::SUCCEEDED)), "nothing") << "one outcome";
-          const Ledger::Closed closed = ledger_->Close(*decision.outcome);
+          const AttemptLedger::Closed closed = ledger_->Close(*decision.outcome);
           EXPECT_EQ(closed.tell.outcome(), v1::ModelEnded::STOPPED_EARLY);
           EXPECT_EQ(closed.tell.steps(), 2);
           EXPECT_EQ(closed.tell.value(), 0.25);
@@ -525,12 +525,12 @@ TEST_F(StoppingLedgerTest, WhatIsCanceledBeforeItsVerdictHasNoResultYet) {
   EXPECT_EQ(outcomes[0].outcome(), v1::ModelEnded::CANCELED);
   EXPECT_EQ(outcomes[0].attempt(), 1);
   EXPECT_TRUE(outcomes[0].metrics().values().empty());
-  const Ledger::Closed closed = ledger_->Close(outcomes[0]);
+  const AttemptLedger::Closed closed = ledger_->Close(outcomes[0]);
   EXPECT_EQ(closed.needless_checkpoints, "") << "a resume asks for the verdict";
   EXPECT_TRUE(closed.needless_weights.empty()) << "the model may be the best after all";
   EXPECT_EQ(Text(End(2, 1, v1::ModelEnded::SUCCEEDED)), "CANCELED");
   EXPECT_EQ(Text(End(3, 1, v1::ModelEnded::SUCCEEDED)), "SUCCEEDED") << "nothing is missing";
-  const Ledger::Judgement late = Judge(2, 1, true);
+  const AttemptLedger::Judgement late = Judge(2, 1, true);
   EXPECT_EQ(Text(late.decision), "nothing");
   EXPECT_EQ(late.stop_in_trial, 0);
 }
@@ -554,7 +554,7 @@ TEST_F(LedgerTest, WithoutAStopperStepsAreCountedAndNothingWaits) {
     (*event.mutable_intermediate()->mutable_metrics()->mutable_values())["default"] = 1;
     EXPECT_FALSE(ledger_->Note(event));
   }
-  const Ledger::Decision decision = End(1, 1, v1::ModelEnded::SUCCEEDED);
+  const AttemptLedger::Decision decision = End(1, 1, v1::ModelEnded::SUCCEEDED);
   ASSERT_EQ(Text(decision), "SUCCEEDED");
   EXPECT_EQ(ledger_->Close(*decision.outcome).tell.steps(), 3);
 }
@@ -584,7 +584,7 @@ class LimitsLedgerTest : public LedgerTest {
     auto& metrics = *event.mutable_ended()->mutable_metrics()->mutable_values();
     metrics["params"] = params;
     if (outcome == v1::ModelEnded::SUCCEEDED) metrics["default"] = 0.5;
-    const Ledger::Decision decision = ledger_->EndAttempt(event);
+    const AttemptLedger::Decision decision = ledger_->EndAttempt(event);
     EXPECT_EQ(Text(decision), v1::ModelEnded::Outcome_Name(outcome));
     return ledger_->Close(*decision.outcome).tell;
   }

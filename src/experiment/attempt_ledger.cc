@@ -1,4 +1,4 @@
-#include "src/experiment/ledger.h"
+#include "src/experiment/attempt_ledger.h"
 
 #include <cmath>
 #include <utility>
@@ -64,12 +64,12 @@ bool StepCounter::Add(const v1::Intermediate& report) {
   return true;
 }
 
-Ledger::Ledger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder)
+AttemptLedger::AttemptLedger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder)
     : seed_(seed), folder_(std::move(folder)), goals_(config), judges_(config.has_early_stopping()) {
   if (config.keep_weights().best() > 0) kept_weights_.emplace(config.keep_weights().best(), goals_);
 }
 
-v1::TrialModel Ledger::Create(const v1::Sample& sample) {
+v1::TrialModel AttemptLedger::Create(const v1::Sample& sample) {
   const int ordinal = ++models_;
   v1::TrialModel& model = open_[ordinal].model;
   model.set_model(ordinal);
@@ -81,7 +81,7 @@ v1::TrialModel Ledger::Create(const v1::Sample& sample) {
   return model;
 }
 
-absl::Status Ledger::Plan(const v1::TrialQueued& trial) {
+absl::Status AttemptLedger::Plan(const v1::TrialQueued& trial) {
   if (canceled_) return absl::CancelledError("the experiment is being stopped: no trial begins any more");
   for (const v1::TrialMember& member : trial.members()) {
     PlanOne(member.model(), member.attempt(), trial.trial(), trial.members_size() > 1, trial.alone_because());
@@ -89,7 +89,7 @@ absl::Status Ledger::Plan(const v1::TrialQueued& trial) {
   return absl::OkStatus();
 }
 
-void Ledger::PlanOne(int model, int attempt, int trial, bool merged, const std::string& alone_because) {
+void AttemptLedger::PlanOne(int model, int attempt, int trial, bool merged, const std::string& alone_because) {
   RestoreTrials(trial);
   const auto found = open_.find(model);
   if (found == open_.end()) return;
@@ -107,7 +107,7 @@ void Ledger::PlanOne(int model, int attempt, int trial, bool merged, const std::
   kept_weights_->Plan(model, attempt, TrialOutputFolder(trial, model, merged));
 }
 
-bool Ledger::Note(const v1::ModelEvent& event) {
+bool AttemptLedger::Note(const v1::ModelEvent& event) {
   const auto found = open_.find(event.model());
   if (found == open_.end() || found->second.model.attempt() != event.attempt()) return false;
   Open& open = found->second;
@@ -122,7 +122,7 @@ bool Ledger::Note(const v1::ModelEvent& event) {
   return true;
 }
 
-std::optional<v1::StepReport> Ledger::Recorded(const v1::ModelEvent& event) {
+std::optional<v1::StepReport> AttemptLedger::Recorded(const v1::ModelEvent& event) {
   const auto found = open_.find(event.model());
   if (found == open_.end()) return std::nullopt;
   for (Step& step : found->second.unjudged) {
@@ -131,7 +131,7 @@ std::optional<v1::StepReport> Ledger::Recorded(const v1::ModelEvent& event) {
   return canceled_ ? std::nullopt : NextReport(event.model(), found->second);
 }
 
-bool Ledger::IsJudged(const v1::EventsRecorded& recorded) const {
+bool AttemptLedger::IsJudged(const v1::EventsRecorded& recorded) const {
   const auto found = open_.find(recorded.model());
   if (found == open_.end() || canceled_) return true;
   const std::deque<Step>& unjudged = found->second.unjudged;
@@ -140,7 +140,7 @@ bool Ledger::IsJudged(const v1::EventsRecorded& recorded) const {
   });
 }
 
-std::optional<v1::StepReport> Ledger::NextReport(int model, Open& open) {
+std::optional<v1::StepReport> AttemptLedger::NextReport(int model, Open& open) {
   if (open.unjudged.empty()) return std::nullopt;
   Step& step = open.unjudged.front();
   if (!step.recorded || std::exchange(step.told, true)) return std::nullopt;
@@ -151,7 +151,7 @@ std::optional<v1::StepReport> Ledger::NextReport(int model, Open& open) {
   return report;
 }
 
-Ledger::Judgement Ledger::Judge(const v1::StepReport& report, const v1::StopVerdict& verdict) {
+AttemptLedger::Judgement AttemptLedger::Judge(const v1::StepReport& report, const v1::StopVerdict& verdict) {
   Judgement judgement;
   const auto found = open_.find(report.model());
   if (found == open_.end() || found->second.decided || canceled_) return judgement;
@@ -171,7 +171,7 @@ Ledger::Judgement Ledger::Judge(const v1::StepReport& report, const v1::StopVerd
   return judgement;
 }
 
-Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
+AttemptLedger::Decision AttemptLedger::EndAttempt(const v1::ModelEvent& event) {
   const auto found = open_.find(event.model());
   if (found == open_.end()) return {};
   Open& open = found->second;
@@ -183,7 +183,7 @@ Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
   return Resolve(open, event.ended());
 }
 
-Ledger::Decision Ledger::Resolve(Open& open, const v1::ModelEnded& ended) {
+AttemptLedger::Decision AttemptLedger::Resolve(Open& open, const v1::ModelEnded& ended) {
   Decision decision;
   decision.merged = open.merged;
   const bool node_lost = IsLost(ended, v1::ModelEnded::NODE_LOST);
@@ -211,7 +211,7 @@ Ledger::Decision Ledger::Resolve(Open& open, const v1::ModelEnded& ended) {
   return decision;
 }
 
-bool Ledger::GoesOn(const Open& open, const v1::ModelEnded& ended) const {
+bool AttemptLedger::GoesOn(const Open& open, const v1::ModelEnded& ended) const {
   if (canceled_ || open.stopped.has_value()) return false;
   switch (ended.outcome()) {
     case v1::ModelEnded::LOST:
@@ -226,11 +226,11 @@ bool Ledger::GoesOn(const Open& open, const v1::ModelEnded& ended) const {
   }
 }
 
-bool Ledger::LostWithNodes(const Open& open) {
+bool AttemptLedger::LostWithNodes(const Open& open) {
   return open.lost_nodes.size() >= kMaxLostNodes || open.node_losses >= kMaxNodeLosses;
 }
 
-v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
+v1::ModelOutcome AttemptLedger::Decide(Open& open, const v1::ModelEnded& ended) {
   open.decided = true;
   v1::ModelOutcome outcome = OutcomeOf(open, ended);
   if (kept_weights_.has_value() && outcome.outcome() != v1::ModelEnded::CANCELED) {
@@ -240,7 +240,7 @@ v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   return outcome;
 }
 
-v1::ModelOutcome Ledger::OutcomeOf(const Open& open, const v1::ModelEnded& ended) const {
+v1::ModelOutcome AttemptLedger::OutcomeOf(const Open& open, const v1::ModelEnded& ended) const {
   v1::ModelOutcome outcome;
   outcome.set_model(open.model.model());
   *outcome.mutable_sample() = ended.has_actual_sample() ? ended.actual_sample() : open.model.sample();
@@ -274,7 +274,7 @@ v1::ModelOutcome Ledger::OutcomeOf(const Open& open, const v1::ModelEnded& ended
   return outcome;
 }
 
-std::vector<v1::ModelOutcome> Ledger::Cancel() {
+std::vector<v1::ModelOutcome> AttemptLedger::Cancel() {
   canceled_ = true;
   std::vector<v1::ModelOutcome> outcomes;
   for (auto& [ordinal, open] : open_) {
@@ -295,13 +295,13 @@ std::vector<v1::ModelOutcome> Ledger::Cancel() {
   return outcomes;
 }
 
-void Ledger::Describe(const v1::ModelOutcome& outcome, v1::JournalRecord* record) const {
+void AttemptLedger::Describe(const v1::ModelOutcome& outcome, v1::JournalRecord* record) const {
   *record->mutable_outcome() = outcome;
   const std::optional<v1::WeightsKept>& kept = open_.at(outcome.model()).weights.kept;
   if (kept.has_value()) *record->mutable_weights() = *kept;
 }
 
-Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
+AttemptLedger::Closed AttemptLedger::Close(const v1::ModelOutcome& outcome) {
   const auto found = open_.find(outcome.model());
   Closed closed;
   // The sample as the strategy knows it.
@@ -319,11 +319,11 @@ Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
   return closed;
 }
 
-void Ledger::Drop(int model) {
+void AttemptLedger::Drop(int model) {
   if (open_.erase(model) > 0) in_flight_.End(model);
 }
 
-void Ledger::Count(const v1::ModelOutcome& outcome, bool lost_with_nodes) {
+void AttemptLedger::Count(const v1::ModelOutcome& outcome, bool lost_with_nodes) {
   if (outcome.outcome() == v1::ModelEnded::SUCCEEDED || outcome.outcome() == v1::ModelEnded::STOPPED_EARLY)
     ++succeeded_;
   if (outcome.outcome() == v1::ModelEnded::FAILED && failed_++ == 0) first_failure_ = outcome.failure().message();
@@ -351,12 +351,12 @@ void Ledger::Count(const v1::ModelOutcome& outcome, bool lost_with_nodes) {
                    nearest_, ": relax the limits, or change the space");
 }
 
-std::string Ledger::NothingWithinLimits() const {
+std::string AttemptLedger::NothingWithinLimits() const {
   if (within_limits_ > 0 || outside_limits_ == 0) return "";
   return lanista::NothingWithinLimits(outside_limits_, nearest_);
 }
 
-void Ledger::RestoreClosed(const v1::ModelOutcome& outcome, const std::string& weights_folder) {
+void AttemptLedger::RestoreClosed(const v1::ModelOutcome& outcome, const std::string& weights_folder) {
   ++models_;
   if (kept_weights_.has_value() && !weights_folder.empty()) {
     kept_weights_->Plan(outcome.model(), outcome.attempt(), weights_folder);

@@ -1,4 +1,4 @@
-#include "engines/cgo/passes.h"
+#include "engines/cgo/sharing_passes.h"
 
 #include <map>
 #include <string>
