@@ -289,7 +289,7 @@ export class ModelView {
         this.attempts, el('h2', {}, `Attempts (${model.attempts.length})`),
         model.attempts.length === 0 ?
             el('p', {class: 'muted'}, 'It has not begun.') :
-            el('div', {class: 'scroll'},
+            el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Attempts as a table'},
                plainTable(
                    'Attempts', ['#', 'Trial', 'Device', 'Start', 'Took', 'Ended', 'Why', 'Start in UTC'],
                    model.attempts.map(
