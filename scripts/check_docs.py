@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks the documents: pages of docs/reference are what protos/ says (make_reference.py), each room and each part of one
-has a README.md of one paragraph, each link to a file of the repository leads to one, and the messages of
-docs/troubleshooting.md are still those of the sources. Prints what is wrong, and fails if something is.
+has a README.md of one paragraph, docs/architecture.md says which rooms it may include, each link to a file of the
+repository leads to one, and the messages of docs/troubleshooting.md are still those of the sources. Prints what is wrong, and fails if something is.
 """
 
 import os
@@ -28,11 +28,16 @@ def pages():
     return files("*.md")
 
 
+def room_table():
+    """The table of check_rooms.sh: lists of a room and those that it may include."""
+    table = read("scripts/check_rooms.sh").split("<<'TABLE'\n")[1].split("\nTABLE")[0]
+    return [line.split() for line in table.splitlines()]
+
+
 def rooms():
     """Folders that hold a room or a part of one: those that the table of check_rooms.sh names, those without rules, and
     all folders of sources."""
-    table = read("scripts/check_rooms.sh").split("<<'TABLE'\n")[1].split("\nTABLE")[0]
-    names = {line.split()[0] for line in table.splitlines()}
+    names = {row[0] for row in room_table()}
     folders = [name if os.path.isdir(os.path.join(ROOT, name)) else f"src/{name}" for name in sorted(names)]
     # A name that ends with _torch is a half of a room.
     named = [folder for folder in folders if os.path.isdir(os.path.join(ROOT, folder))] + WITHOUT_RULES
@@ -68,6 +73,28 @@ def mistakes_of_links():
                 yield f"{page}: there is no {target}"
 
 
+def included_rooms():
+    """What docs/architecture.md says which room may include, from the table of scripts/check_rooms.sh: by room."""
+    halves = {}
+    for room, *others in room_table():
+        whole = room.split("/")[0].removesuffix("_torch")
+        names = halves.setdefault(whole, ([], []))[room.endswith("_torch")]
+        for other in (other.removesuffix("_torch") for other in others):
+            if other.split("/")[0] != whole and other not in ["torch", *names]:
+                names.append(other)
+    for room, (plain, torch) in halves.items():
+        more = ", ".join(name for name in torch if name not in plain)
+        yield room, "; ".join([", ".join(plain)] * bool(plain) + [f"the half with LibTorch: {more}"] * bool(more))
+
+
+def mistakes_of_included_rooms():
+    page = "docs/architecture.md"
+    told = dict(re.findall(r"^\| `(?:src/)?(\w+)(?:/lanista)?/` \| .* \| ([^|]*) \|$", read(page), re.MULTILINE))
+    for room, wanted in included_rooms():
+        if wanted and told.get(room) != wanted:
+            yield f"{page}: the room {room} may include: {wanted} (scripts/check_rooms.sh)"
+
+
 def literals():
     """All strings of the sources, those that the compiler joins as one, each on a line."""
     text = ""
@@ -94,7 +121,7 @@ def mistakes_of_messages():
 
 
 def main():
-    found = [*mistakes_of_rooms(), *mistakes_of_links(), *mistakes_of_messages()]
+    found = [*mistakes_of_rooms(), *mistakes_of_included_rooms(), *mistakes_of_links(), *mistakes_of_messages()]
     for mistake in found:
         print(mistake, file=sys.stderr)
     stale = subprocess.run([os.path.join(ROOT, "scripts/make_reference.py"), "--check"], check=False).returncode
