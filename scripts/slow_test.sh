@@ -16,7 +16,7 @@
 #               installs)
 #   install     Lanista is installed into a folder, and a project outside of the tree is built from that alone by CMake,
 #               searches, and passes its tests (tests/install; Debian's packages fish and zsh, which it installs).
-#               the step packages does so from the Debian packages on a bare Debian
+#               The step `packages` does so from the Debian packages on a bare Debian
 #   images      the images of deploy/docker/Dockerfile are built, and a head, a node and clients run in them (tests/deploy; as
 #               root; Debian's packages buildah and debootstrap, which it installs); runs only when you name it
 #   packages    the Debian packages are built on a new Debian 12 and a new Debian 13, and tried alone on another one (as root;
@@ -53,7 +53,7 @@ for step; do
       benches=$(bazel query 'kind("(cc|sh)_binary", //bench:*) except attr(tags, helper, //bench:*)')
       for bench in $benches; do bench_prints_figures "$bench"; done
       ;;
-    alone) bazel build --define=sources=alone //actors/... //engines/... //include/... //src/... ;;
+    alone) bazel build --define=sources=alone //... ;;
     asan | ubsan) bazel test "--config=$step" --test_tag_filters=-torch --build_tests_only //tests/... ;;
     tsan) ./scripts/tsan.sh ;;
     resume)

@@ -55,12 +55,12 @@ def _precompiled(deps, copts):
     }
 
 def _units(name, srcs):
-    """`srcs` of a library, with its sources joined. Names in unnamed namespaces must differ within a unit."""
+    """`srcs` and `copts` of a library, its sources joined. Names in unnamed namespaces must differ within a unit."""
     if not _is_ours() or type(srcs) != "list":
-        return srcs
+        return {"srcs": srcs, "copts": []}
     joined = [src for src in srcs if src.endswith(".cc") and not src.startswith(":") and not src.startswith("//")]
     if len(joined) < 2:
-        return srcs
+        return {"srcs": srcs, "copts": []}
     count = (len(joined) + _SOURCES_OF_UNIT - 1) // _SOURCES_OF_UNIT
     units = []
     for i in range(count):
@@ -74,19 +74,24 @@ def _units(name, srcs):
             visibility = ["//visibility:private"],
         )
         units.append(unit)
-    rest = [src for src in srcs if src not in joined]
-    return rest + select({
-        str(_EACH_ALONE): joined,
-        "//conditions:default": units,
-    })
+    return {
+        "srcs": [src for src in srcs if src not in joined] + select({
+            str(_EACH_ALONE): joined,
+            "//conditions:default": units,
+        }),
+        # To the compiler, all of a unit but its first source is a header.
+        "copts": select({
+            str(_EACH_ALONE): [],
+            "//conditions:default": ["-Wno-subobject-linkage"],
+        }),
+    }
 
 def cc_library(name, srcs = [], deps = [], copts = [], **kwargs):
     """Bazel's, with a precompiled header, and its sources joined."""
     kwargs.update(_precompiled(deps, copts))
-
-    # To the compiler, all of a unit but its first source is a header.
-    copts = kwargs.pop("copts", []) + ["-Wno-subobject-linkage"]
-    native.cc_library(name = name, srcs = _units(name, srcs), copts = copts, **kwargs)
+    units = _units(name, srcs)
+    copts = kwargs.pop("copts", []) + units["copts"]
+    native.cc_library(name = name, srcs = units["srcs"], copts = copts, **kwargs)
 
 def cc_binary(name, deps = [], copts = [], **kwargs):
     """Bazel's, with a precompiled header."""

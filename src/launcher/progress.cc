@@ -63,14 +63,14 @@ std::string Rate(int models, absl::Duration elapsed) {
   return absl::StrFormat(models / hours < 10 ? "  %.1f models/h" : "  %.0f models/h", models / hours);
 }
 
-// Whether a model may be proposed twice: without dedup, or by a user's own strategy.
+// Whether a model may be proposed twice: without dedup, or by a user's own strategy that does not say.
 bool MayRepeat(const v1::StrategyConfig& strategy) {
-  if (RulesOfComponent(strategy).proposes_again()) return true;
   const auto& stages = strategy.chain().stage();
   if (std::any_of(stages.begin(), stages.end(), [](const auto& stage) { return MayRepeat(stage.strategy()); })) {
     return true;
   }
-  return NumberOfComponent(strategy, v1::FieldRules::DEDUP) == 0;
+  if (const auto dedup = NumberOfComponent(strategy, v1::FieldRules::DEDUP)) return *dedup == 0;
+  return RulesOfComponent(strategy).proposes_again();
 }
 
 // The same rule as in CostLimits (src/experiment/cost_limits.h), which applies if the head knows the graphs.

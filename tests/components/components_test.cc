@@ -231,7 +231,7 @@ TEST_F(ComponentsTest, ParametersAreCheckedWithTheConfiguration) {
             "strategy.custom.params.step: is { s: \"1\" }; it must be an integer of 32 bits: value { i: 1 }");
   EXPECT_EQ(Problem("stp", "i: 1"),
             "strategy.custom.params.stp: there is no such parameter; did you mean 'step'? allowed here: step, "
-            "direction, table, more, first, last");
+            "direction, table, more, first, last, dedup");
   EXPECT_EQ(Problem("direction", "s: 'BACKWARDS'"), "");
   EXPECT_THAT(Problem("direction", "s: 'BACKWARD'"),
               HasSubstr("params.direction: 'BACKWARD' is not a value of 'direction'; did you mean 'BACKWARDS'?"));
@@ -281,6 +281,13 @@ TEST_F(ComponentsTest, AMessageThatSaysNothingIsRefusedAndSaysWhatToDo) {
   EXPECT_EQ(Problem("width", "i: 1", "anything"), "");
   EXPECT_THAT(Problem("inner", "i: 1", "nested"),
               HasSubstr("the field 'inner' of its message own.Nested is a message"));
+}
+
+TEST_F(ComponentsTest, TellWhatOthersHaveToKnowOfThem) {
+  EXPECT_EQ(NumberOfComponent(Custom<v1::StrategyConfig>("walk", "step", "i: 1"), v1::FieldRules::DEDUP), 1);
+  EXPECT_EQ(NumberOfComponent(Custom<v1::StrategyConfig>("walk", "dedup", "b: false"), v1::FieldRules::DEDUP), 0);
+  EXPECT_EQ(NumberOfComponent(Custom<v1::StrategyConfig>("of params", "step", "i: 1"), v1::FieldRules::DEDUP),
+            std::nullopt);
 }
 
 TEST_F(ComponentsTest, ParamsServeWhereThereIsNoMessage) {

@@ -125,7 +125,7 @@ absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std
   if (format == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("unknown format '", name, "'; known: ", exporters::FormatNames()));
   }
-  if (format->needs == Needs::kSample) return ExportJson;
+  if (name == "json") return ExportJson;
   if (experiment.experiment().config().space().has_choices()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "format ", name, " needs a network, and the models of a space of `choices` have none; what can be exported: ",
@@ -135,10 +135,11 @@ absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std
   WeightsOf weights = WeightsFiles(experiment.folder(), kept);
   const absl::Status trained =
       CheckWeights(models, weights, kept, experiment.experiment().config().keep_weights().best(), name);
-  if (format->needs == Needs::kTrainedWeights) {
+  if (name == "weights") {
     LANISTA_RETURN_IF_ERROR(trained);
     return WeightsExporter(std::move(weights));
   }
+  if (format->needs != Needs::kGraph) return absl::InternalError(absl::StrCat("nothing writes the format ", name));
   LANISTA_ASSIGN_OR_RETURN(Exporter exporter, GraphExporter(experiment, name, std::move(weights), convert));
   if (!options.untrained) LANISTA_RETURN_IF_ERROR(trained);
   return exporter;

@@ -128,7 +128,7 @@ export class ModelView {
   }
 
   headIsBack() {
-    if (!this.document) this.load();
+    if (!this.document && !this.busy) this.load();
   }
 
   async load() {
@@ -154,6 +154,7 @@ export class ModelView {
     if (!this.document) return;
     this.facts.hidden = this.attempts.hidden = false;
     this.fillHead();
+    this.fillNote();
     this.fillFacts();
     this.fillLogTools();
     const metrics = this.metricNames();
