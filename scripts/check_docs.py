@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Checks the documents: pages of docs/reference are what protos/ says (make_reference.py), each room and each part of one
 has a README.md of one paragraph, docs/architecture.md says which rooms it may include, each link to a file of the
-repository leads to one, and the messages of docs/troubleshooting.md are still those of the sources. Prints what is wrong, and fails if something is.
+repository leads to one, and the messages of docs/troubleshooting.md are still those of the sources. Prints what is
+wrong, and fails if something is.
 """
 
 import os

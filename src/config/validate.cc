@@ -1,7 +1,6 @@
 #include "src/config/validate.h"
 
 #include <cstdint>
-#include <memory>
 #include <set>
 #include <string>
 
