@@ -224,6 +224,15 @@ export function saveFile(name, blob) {
 }
 
 /**
+ * A place in which a table is scrolled, by keyboard, too; refill leaves it where it was.
+ * @param {string} name @param {Record<string, any>} attributes @param {...Node} children
+ */
+export function tableRegion(name, attributes, ...children) {
+  const region = {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': `${name} as a table`};
+  return el('div', {...region, ...attributes}, ...children);
+}
+
+/**
  * A plain table with a caption.
  * @param {string} caption @param {string[]} header @param {(string|Node)[][]} rows @param {Record<string, any>}
  *     [attributes]

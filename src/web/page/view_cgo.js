@@ -2,7 +2,7 @@
 
 import {experimentPath} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './chart.js';
-import {button, el, fill, plainTable, refill, stateBox, statusBadge} from './dom.js';
+import {button, el, fill, plainTable, refill, stateBox, statusBadge, tableRegion} from './dom.js';
 import {counted, formatBytes, formatDuration, formatNumber, oneLine} from './format.js';
 import {isMerged, mergedTable, reasons, sharedSteps, summarize, workText} from './merged.js';
 import {SERIES} from './palette.js';
@@ -289,7 +289,7 @@ export class CgoView {
     const listed = trials.slice(-LISTED).reverse();
     refill(
         this.list, el('h2', {}, `Trials (${formatNumber(trials.length)})`),
-        el('div', {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': 'Trials as a table'},
+        tableRegion('Trials', {},
            plainTable(
                'Trials', ['Trial', 'Models', 'Steps', 'If alone', 'Estimated', 'Measured', 'Took', 'Because'],
                listed.map(

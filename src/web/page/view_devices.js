@@ -2,7 +2,7 @@
 
 import {Chart, d3, drawAxes, FONT, frameOf, theme, themeName} from './chart.js';
 import {statusText} from './columns.js';
-import {button, el, fill, plainTable, refill, stateBox, statusBadge, timeWithUtc} from './dom.js';
+import {button, el, fill, plainTable, refill, stateBox, statusBadge, tableRegion, timeWithUtc} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatDuration, formatNumber, formatTime, formatUtc, oneLine, zoneText} from './format.js';
 import {leaseText, nodeLines} from './nodes.js';
@@ -349,7 +349,7 @@ export class DevicesView {
         this.nodes, el('h2', {}, `Nodes (${formatNumber(lines.length)})`),
         lines.length === 0 ?
             el('p', {class: 'muted'}, 'No node has joined: trials run on the devices of the head\'s machine, if it has any.') :
-            el('div', {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': 'Nodes as a table'},
+            tableRegion('Nodes', {},
                plainTable(
                    'Nodes', ['Node', 'State', 'Busy slots', 'Runs', 'Since', 'More'],
                    lines.map(
@@ -364,7 +364,7 @@ export class DevicesView {
         this.merged, el('h2', {}, `Merged trials (${formatNumber(merged.length)})`),
         merged.length === 0 ?
             el('p', {class: 'muted'}, 'No trial trained several models together.') :
-            el('div', {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': 'Merged trials as a table'},
+            tableRegion('Merged trials', {},
                plainTable(
                    'Merged trials', ['Trial', 'Models', 'Took', 'Ended'],
                    merged.slice(-LISTED).reverse().map(

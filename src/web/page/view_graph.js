@@ -3,7 +3,7 @@
 import {ApiError, experimentPath, isAbsent} from './api.js';
 import {choiceDepths} from './axes.js';
 import {chosenText} from './columns.js';
-import {button, el, fill, plainTable, saveFile, stateBox} from './dom.js';
+import {button, el, fill, plainTable, saveFile, stateBox, tableRegion} from './dom.js';
 import {toCsv} from './exports.js';
 import {counted, formatCount, formatNumber, oneLine, valueText} from './format.js';
 import {attributesText, GraphDrawing, shapeText} from './graph_drawing.js';
@@ -125,8 +125,7 @@ export class GraphView {
     });
     search.value = store.param('q');
     if (search.value) found.textContent = counted(drawing.search(search.value, false), 'node');
-    const table = el(
-        'div', {class: 'chart-table', hidden: true, tabindex: '0', role: 'region', 'aria-label': 'Nodes as a table'});
+    const table = tableRegion('Nodes', {hidden: true});
     const tableButton = button('Table', () => {
       table.hidden = !table.hidden;
       tableButton.setAttribute('aria-pressed', String(!table.hidden));

@@ -3,7 +3,7 @@
 import {copyText, openNotice} from './actions.js';
 import {ApiError, experimentPath} from './api.js';
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
-import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, select, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
+import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, select, stateBox, statusBadge, tableRegion, textBlock, timeElement} from './dom.js';
 import {cleanText, counted, formatBytes, formatDuration, formatNumber, formatUtc, oneLine, valueText} from './format.js';
 import {LogTail} from './log_tail.js';
 import {SERIES} from './palette.js';
@@ -290,7 +290,7 @@ export class ModelView {
         this.attempts, el('h2', {}, `Attempts (${model.attempts.length})`),
         model.attempts.length === 0 ?
             el('p', {class: 'muted'}, 'It has not begun.') :
-            el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Attempts as a table'},
+            tableRegion('Attempts', {class: 'scroll'},
                plainTable(
                    'Attempts', ['#', 'Trial', 'Device', 'Start', 'Took', 'Ended', 'Why', 'Start in UTC'],
                    model.attempts.map(
