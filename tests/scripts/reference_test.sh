@@ -49,9 +49,11 @@ change experiment.proto 's/  \/\/ Most models\. Default/  \/\/ Most networks. De
 expect "writing" 0 "wrote docs/reference/configuration.md" make_reference
 expect "written" 0 "" make_reference --check
 
-# Documents: a small tree of one room.
-mkdir -p "$copy/src/base"
-printf "<<'TABLE'\nbase\nTABLE\n" >"$copy/scripts/check_rooms.sh"
+# Documents: a small tree of two rooms.
+mkdir -p "$copy/src/base" "$copy/src/space"
+printf "<<'TABLE'\nbase\nspace base\nTABLE\n" >"$copy/scripts/check_rooms.sh"
+printf '# Space\n\nOne.\n' >"$copy/src/space/README.md"
+printf '| `src/space/` | what it is | base |\n' >"$copy/docs/architecture.md"
 for room in bench clients deploy packaging protos scripts tests third_party; do
   mkdir -p "$copy/$room"
   printf '# Room\n\nIt knows.\n' >"$copy/$room/README.md"
@@ -74,4 +76,6 @@ expect "a link to nothing" 1 "docs/a.md: there is no gone.md" check_docs
 printf '# A\n' >"$copy/docs/a.md"
 printf 'F("no place for ", x, " there");\n' >"$copy/src/base/room.cc"
 expect "a message of old" 1 "no message of the sources has: no room for" check_docs
+printf '| `src/space/` | what it is | graph |\n' >"$copy/docs/architecture.md"
+expect "another room" 1 "docs/architecture.md: the room space may include: base (scripts/check_rooms.sh)" check_docs
 exit "$failed"
