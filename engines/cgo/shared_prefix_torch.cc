@@ -33,7 +33,7 @@ bool CanBeCopied(const std::vector<IValue>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
     const IValue& value = values[i];
     if (!value.isTensor()) {
-      const bool plain = value.isNone() || value.isScalar() || value.isBool() || value.isString() ||
+      const bool plain = value.isNone() || value.isScalar() || value.isBool() || value.isString() || value.isDevice() ||
                          value.isIntList() || value.isDoubleList();
       if (!plain) return false;
       continue;
@@ -47,9 +47,15 @@ bool CanBeCopied(const std::vector<IValue>& values) {
   return true;
 }
 
-std::vector<IValue> Copy(const std::vector<IValue>& values) {
+// `with_tensors`: copies of the tensors, too. Lists are always copied: a change of one (append) could not be seen.
+std::vector<IValue> Copy(const std::vector<IValue>& values, bool with_tensors) {
   std::vector<IValue> copies;
-  for (const IValue& value : values) copies.push_back(value.isTensor() ? IValue(value.toTensor().clone()) : value);
+  for (const IValue& value : values) {
+    const bool is_copied = value.isTensor() && with_tensors;
+    copies.push_back(is_copied        ? IValue(value.toTensor().clone())
+                     : value.isList() ? IValue(value.toList().copy())
+                                      : value);
+  }
   return copies;
 }
 
@@ -91,7 +97,7 @@ SharedPrefix::Values SharedPrefix::Run(runtime::GraphModule* module, Values inpu
       return;
     }
     bool& gets_copies = member.gets_copies.try_emplace({done, training}, true).first->second;
-    if (gets_copies) values = Copy(values);
+    values = Copy(values, gets_copies);
     const Kept given = Keep(values);
     values = module->RunSteps(done, to, slots, std::move(values), wanted);
     gets_copies = gets_copies && !Unchanged(given);

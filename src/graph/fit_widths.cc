@@ -72,7 +72,12 @@ class WidthFitter {
     LANISTA_ASSIGN_OR_RETURN(const std::vector<int> order, ExecutionOrder(*graph));
     for (const int index : order) {
       v1::Node* const node = graph->mutable_nodes(index);
-      LANISTA_ASSIGN_OR_RETURN(Values outputs, FitNode(node, read(node->inputs()), prefix));
+      const Values read_values = read(node->inputs());
+      LANISTA_ASSIGN_OR_RETURN(Values outputs, FitNode(node, read_values, prefix));
+      if (ChangesList(*node, TypesOf(read_values))) {
+        const v1::Edge& list = node->inputs(0);
+        ForgetItems(&values.at(list.node()).at(list.slot()).type);
+      }
       if (changed_.count({name, node->name()}) > 0) {
         for (Value& output : outputs) output.changed = true;
       }
@@ -106,10 +111,15 @@ class WidthFitter {
     }
   }
 
+  static std::vector<v1::ValueType> TypesOf(const Values& values) {
+    std::vector<v1::ValueType> types;
+    for (const Value& value : values) types.push_back(value.type);
+    return types;
+  }
+
   absl::StatusOr<Values> FitOperator(v1::Node* node, const Values& inputs) const {
     const bool changed = AnyChanged(inputs);
-    std::vector<v1::ValueType> input_types;
-    for (const Value& input : inputs) input_types.push_back(input.type);
+    const std::vector<v1::ValueType> input_types = TypesOf(inputs);
     if (const auto types = PrimitiveTypes(*node, input_types)) return ValuesOf(*types, changed);
     const OpSchema* const schema = find_op_(node->op().type());
     if (schema == nullptr) return Values(std::max(1, node->outputs_size()), Value{{}, changed});

@@ -60,7 +60,12 @@ class TypeInference {
       }
       v1::Node* const node = graph->mutable_nodes(index);
       const std::string path = JoinPath(prefix, node->name());
-      LANISTA_ASSIGN_OR_RETURN(Types types, InferNode(node, ReadEdges(node->inputs(), values), path, prefix));
+      const Types inputs_of_node = ReadEdges(node->inputs(), values);
+      LANISTA_ASSIGN_OR_RETURN(Types types, InferNode(node, inputs_of_node, path, prefix));
+      if (ChangesList(*node, inputs_of_node)) {
+        const v1::Edge& list = node->inputs(0);
+        ForgetItems(&values.at(list.node()).at(list.slot()));
+      }
       const Types stored(node->outputs().begin(), node->outputs().end());
       Types kept;
       for (const v1::ValueType& type : types) kept.push_back(ForgetNumbers(type));

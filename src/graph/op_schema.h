@@ -173,6 +173,10 @@ class OpSchema {
   virtual absl::StatusOr<SourceExpression> PythonCall(const std::map<std::string, SourceExpression>& arguments) const;
   virtual absl::StatusOr<SourceExpression> CppCall(const std::map<std::string, SourceExpression>& arguments) const;
 
+  // True if source code may write the call within the expression that reads its result: x.size(0) in
+  // x.view(x.size(0), -1). Such a call is short, and gives the same wherever it stands.
+  virtual bool MayStandWithinExpressions() const { return false; }
+
   // Writes the operator in evaluation mode as nodes of ONNX (opset 13) and returns the names of its outputs.
   // UNIMPLEMENTED where ONNX has no counterpart.
   virtual absl::StatusOr<std::vector<std::string>> ToOnnx(const OpCall& call, OnnxWriter& writer) const;

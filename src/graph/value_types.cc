@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "src/base/status.h"
 
 namespace lanista::graph {
@@ -236,6 +239,16 @@ std::optional<Types> PrimitiveTypes(const v1::Node& node, const Types& inputs) {
   }
   return types;
 }
+
+bool ChangesList(const v1::Node& node, const Types& inputs) {
+  static const auto* const names = new std::set<absl::string_view>{
+      "append", "extend", "insert", "pop", "reverse", "clear", "_set_item", "remove", "Delete", "sort", "add_", "mul_"};
+  absl::string_view name = node.op().type();
+  if (!absl::ConsumePrefix(&name, "aten::")) return false;
+  return names->count(name.substr(0, name.find('.'))) > 0 && !inputs.empty() && inputs[0].kind() == v1::ValueType::LIST;
+}
+
+void ForgetItems(v1::ValueType* list) { list->clear_items(); }
 
 absl::StatusOr<Types> InferOutputs(const OpSchema& schema, const OpCall& call) {
   std::vector<int64_t> numbers;

@@ -258,6 +258,42 @@ TEST_F(SharedPrefixTest, ValuesThatAreViewsOfEachOtherStayViews) {
   EXPECT_EQ(Train(together), Train(apart));
 }
 
+TEST_F(SharedPrefixTest, AListThatModelsChangeIsEachOnesOwn) {
+  const auto net = [] {
+    graph::Builder net("Net", ops::FindOp);
+    const Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 6, 6}));
+    const Handle sizes = net.Add("size", MakeOp("aten::size"), {{"self", x}});
+    const Handle batch = net.Add("batch", MakeOp("aten::slice.t", {{"end", 1}}), {{"l", sizes}});
+    const Handle shape = net.Add("shape", MakeOp("aten::append.t", {{"el", 36}}), {{"self", batch}});
+    const Handle flat = net.Add("flat", MakeOp("aten::reshape"), {{"self", x}, {"shape", shape}});
+    return Finish(std::move(net), net.Add("fc", MakeOp("Linear", {{"in_features", 36}, {"out_features", 3}}), {flat}));
+  };
+  const std::vector<v1::ModelGraph> graphs = {net(), net(), net()};
+  const auto apart = Modules(graphs), together = Modules(graphs);
+  const auto prefix = Sharing(together);
+  EXPECT_EQ(Train(together), Train(apart));
+  EXPECT_EQ(prefix->steps_saved(), 5 * 2 * 2) << "five batches, two models that find two steps done";
+}
+
+TEST_F(SharedPrefixTest, ADeviceThatIsNeededAfterwardsKeepsNothingFromBeingShared) {
+  const auto net = [] {
+    graph::Builder net("Net", ops::FindOp);
+    const Handle x = net.Input("x", graph::TensorType(v1::Tensor::FLOAT32, {-1, 1, 6, 6}));
+    const Handle tanh = net.Add("tanh", MakeOp("Tanh"), {x});
+    const Handle flat = net.Add("flat", MakeOp("Flatten"), {tanh});
+    const Handle device = net.Add("device", MakeOp("prim::device"), {{"a", flat}});
+    const Handle noise =
+        net.Add("noise", MakeOp("aten::rand", {{"size", graph::IntsValue({1, 36})}}), {{"device", device}});
+    const Handle sum = net.Add("sum", MakeOp("aten::add.Tensor"), {{"self", flat}, {"other", noise}});
+    return Finish(std::move(net), net.Add("fc", MakeOp("Linear", {{"in_features", 36}, {"out_features", 3}}), {sum}));
+  };
+  const std::vector<v1::ModelGraph> graphs = {net(), net()};
+  const auto apart = Modules(graphs), together = Modules(graphs);
+  const auto prefix = Sharing(together);
+  EXPECT_EQ(Train(together), Train(apart));
+  EXPECT_EQ(prefix->steps_saved(), 5 * 3) << "five batches, one model that finds three steps done";
+}
+
 TEST_F(SharedPrefixTest, ValuesWithGapsAreNotCopied) {
   // A copy would have other strides, and kernels that sum in another order.
   const auto net = [] {
