@@ -1,4 +1,4 @@
-// Source code from templates: "{self}.size({dim})".
+// Pieces of source code, and templates: "{self}.size({dim})".
 #ifndef LANISTA_SRC_OPS_SOURCE_TEMPLATE_H_
 #define LANISTA_SRC_OPS_SOURCE_TEMPLATE_H_
 
@@ -15,6 +15,9 @@ std::string FillTemplate(absl::string_view source, const std::map<std::string, s
 
 // Whether the expression has an operator outside of all brackets: "a + b", "not a", "-a"; but not "f(a + b)".
 bool IsCompound(absl::string_view expression);
+
+// "x.shape" for "list(x.shape)" in Python, for places where any sequence is allowed; any other expression as it is.
+std::string WithoutList(const std::string& expression);
 
 }  // namespace lanista::ops
 

@@ -43,6 +43,8 @@ TEST_P(AtenSourceTest, GivesTheSameValuesInPython) {
   std::vector<Export> exports;
   for (const ops::Sample& sample : ops::Samples()) {
     if (absl::StrContains(sample.type, "empty")) continue;
+    // Python has a dtype and a device where LibTorch has a number and a device of its own.
+    if (absl::StartsWith(sample.type, "prim::")) continue;
     SCOPED_TRACE(absl::StrCat(sample.type, " ", sample.arguments));
     const ops::Call call = ops::CallOf(sample);
     const auto module = BuildModel(ModelOf(call));

@@ -50,7 +50,24 @@ std::shared_ptr<runtime::GraphModule> RichNet(const std::string& folder) {
         op { type: "aten::mul.Tensor" } }
       nodes { name: "k" op { type: "Constant" attr { key: "value" value { tensor {
         data_type: FLOAT32 dims: 1 data: "\000\000\000?" } } } } }
-      nodes { name: "sigmoid" inputs { node: "scaled" } op { type: "Sigmoid" } }
+      nodes { name: "half" op { type: "aten::mul.float" attr { key: "a" value { f: 2.5 } } attr { key: "b" value { f: 0.5 } } } }
+      nodes { name: "more" inputs { node: "half" arg: "a" } op { type: "aten::add.float_int" attr { key: "b" value { i: 1 } } } }
+      nodes { name: "less" inputs { node: "more" arg: "b" } op { type: "aten::sub.int_float" attr { key: "a" value { i: 3 } } } }
+      nodes { name: "minus" inputs { node: "less" arg: "a" } op { type: "aten::neg.float" } }
+      nodes { name: "small" inputs { node: "minus" arg: "a" } op { type: "aten::lt.float" attr { key: "b" value { f: -0.5 } } } }
+      nodes { name: "large" inputs { node: "small" arg: "self" } op { type: "aten::__not__" } }
+      nodes { name: "either" inputs { node: "small" arg: "a" } inputs { node: "large" arg: "b" }
+        op { type: "aten::__or__.bool" } }
+      nodes { name: "both" inputs { node: "either" arg: "a" } inputs { node: "small" arg: "b" }
+        op { type: "aten::__and__.bool" } }
+      nodes { name: "one" inputs { node: "both" arg: "a" } op { type: "aten::Float.bool" } }
+      nodes { name: "factor" inputs { node: "minus" arg: "a" } inputs { node: "one" arg: "b" }
+        op { type: "aten::mul.float" } }
+      nodes { name: "upper" inputs { node: "scaled" arg: "self" }
+        op { type: "aten::triu" attr { key: "diagonal" value { i: -1 } } } }
+      nodes { name: "times" inputs { node: "upper" arg: "self" } inputs { node: "factor" arg: "other" }
+        op { type: "aten::mul.Scalar" } }
+      nodes { name: "sigmoid" inputs { node: "times" } op { type: "Sigmoid" } }
       nodes { name: "logit" inputs { node: "sigmoid" arg: "self" }
         op { type: "aten::logit" attr { key: "eps" value { f: 0.25 } } } }
       nodes { name: "range" inputs { node: "logit" arg: "self" } op { type: "aten::std_mean.dim"

@@ -187,6 +187,17 @@ const std::vector<Sample>& Samples() {
         {"tensor.int", "t=3", {}},
         {"tensor.float", "t=2.5 dtype=7", {}},
         {"tensor.bool", "t=True", {}},
+        {"as_tensor", "data=@ dtype=7", {{11, 3}}},
+        {"as_tensor", "data=@i", {{11, 3}}},
+        {"as_tensor.list", "data=[1,2] dtype=6", {}},
+        {"as_tensor.int", "t=3", {}},
+        {"as_tensor.float", "t=2.5 dtype=7", {}},
+        {"as_tensor.bool", "t=True", {}},
+        {"triu", "self=@ diagonal=1", {{11, 3, 4}}},
+        {"tril", "self=@", {{11, 3, 4}}},
+        {"bernoulli_.float", "self=@ p=0.3", {{11, 3}}},
+        {"normal_", "self=@", {{11, 3}}},
+        {"uniform_", "self=@ from=-1 to=2", {{11, 3}}},
         {"expand", "self=@ size=[11,5,4]", {{11, 1, 4}}, "-"},
         {"expand", "self=@ size=[-1,5,-1]", {{11, 1, 4}}},
         {"expand", "self=@ size=[6,3,4]", {{3, 4}}},
@@ -212,6 +223,36 @@ const std::vector<Sample>& Samples() {
         {"remainder.int", "a=-7 b=3", {}},
         {"remainder.int", "a=7 b=-3", {}},
         {"neg.int", "a=7", {}},
+        {"prim::dtype", "a=@i", {{11, 3}}, nullptr, true},
+        {"prim::device", "a=@", {{11, 3}}},
+        {"neg.float", "a=2.5", {}},
+        {"neg.Scalar", "a=2.5", {}},
+        {"floor.int", "a=7", {}, nullptr, true},
+        {"floor.float", "a=-2.5", {}, nullptr, true},
+        {"floor.Scalar", "a=2.5", {}, nullptr, true},
+        {"ceil.int", "a=7", {}, nullptr, true},
+        {"ceil.float", "a=-2.5", {}, nullptr, true},
+        {"ceil.Scalar", "a=2.5", {}, nullptr, true},
+        {"sqrt.int", "a=2", {}},
+        {"sqrt.float", "a=2.5", {}},
+        {"sqrt.Scalar", "a=2.5", {}},
+        {"Int.Tensor", "a=@i", {{}}, nullptr, true},
+        {"Int.float", "a=-2.5", {}, nullptr, true},
+        {"Int.bool", "a=True", {}, nullptr, true},
+        {"Int.Scalar", "a=2.5", {}, nullptr, true},
+        {"Float.Tensor", "a=@", {{1}}},
+        {"Float.int", "a=2", {}},
+        {"Float.bool", "a=True", {}},
+        {"Float.Scalar", "a=2", {}},
+        {"Bool.Tensor", "a=@i", {{1}}},
+        {"Bool.int", "a=2", {}},
+        {"Bool.float", "a=0.0", {}},
+        {"__not__", "self=True", {}},
+        {"__and__.bool", "a=True b=False", {}},
+        {"__or__.bool", "a=True b=False", {}},
+        {"div", "a=7 b=2", {}},
+        {"div.int", "a=7 b=2", {}},
+        {"div.float", "a=7.5 b=2.5", {}},
         {"pow.int", "a=2 b=3", {}},
         {"pow.float", "a=2.5 b=0.5", {}},
         {"pow.int_float", "a=2 b=-0.5", {}},
@@ -219,6 +260,11 @@ const std::vector<Sample>& Samples() {
         {"len.t", "a=[4,5,6]", {}},
         {"__getitem__.t", "list=[4,5,6] idx=-1", {}},
         {"slice.t", "l=[4,5,6,7] start=-3 end=9 step=2", {}},
+        {"add.t", "a=[4,5] b=[6]", {}},
+        {"mul.left_t", "l=[4,5] n=2", {}},
+        {"mul.right_", "n=3 l=[4]", {}},
+        {"eq.int_list", "a=[4,5] b=[4,5]", {}},
+        {"ne.int_list", "a=[4,5] b=[4,5]", {}},
         {"eq.int", "a=1 b=1", {}},
         {"ne.int", "a=1 b=1", {}},
         {"lt.int", "a=1 b=2", {}},
@@ -240,6 +286,12 @@ const std::vector<Sample>& Samples() {
       all->push_back({scalar, "self=@ other=2", {{11, 3}}});
       all->push_back({scalar, "self=@ other=2.5", {{11, 3}}});
       if (!absl::StrContains(scalar, "_.")) all->push_back({scalar, "self=@i other=2.5", {{11, 3}}});
+    }
+    for (const char* const name : {"add", "sub", "mul", "floordiv", "remainder", "eq", "ne", "lt", "le", "gt", "ge"}) {
+      all->push_back({name, "a=-7.5 b=2"});
+      all->push_back({absl::StrCat(name, ".float"), "a=-7.5 b=2.5"});
+      all->push_back({absl::StrCat(name, ".int_float"), "a=-7 b=2.5"});
+      all->push_back({absl::StrCat(name, ".float_int"), "a=-7.5 b=2"});
     }
     for (const char* const both : {"eq.Tensor", "ne.Tensor", "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor"}) {
       all->push_back({both, "self=@ other=@", {{11, 3}, {3}}});
@@ -268,10 +320,14 @@ v1::Value ValueOf(absl::string_view text) {
   return graph::FloatValue(number);
 }
 
+std::string TypeOf(const Sample& sample) {
+  return absl::StrContains(sample.type, "::") ? sample.type : "aten::" + sample.type;
+}
+
 Call CallOf(const Sample& sample) {
   Call call;
   call.node.set_name("node");
-  call.node.mutable_op()->set_type(absl::StrCat("aten::", sample.type));
+  call.node.mutable_op()->set_type(TypeOf(sample));
   for (const absl::string_view part : absl::StrSplit(sample.arguments, ' ')) {
     const std::vector<std::string> sides = absl::StrSplit(part, absl::MaxSplits('=', 1));
     if (sides[1][0] != '@') {

@@ -5,6 +5,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -19,15 +20,21 @@ using Shape = std::vector<int64_t>;
 // one of truth values or indices; numbers, True, None, 'text' and [lists] are constants. A shape's 2 in front is the
 // batch.
 struct Sample {
-  const char* type;
+  // Without "aten::".
+  std::string type;
   const char* arguments;
   std::vector<Shape> shapes = {};
   // Sizes of the output that are not known where the batch is not: all that are equal to the batch, by default.
   const char* open = nullptr;
+  // Whether the result is a number that follows from values that inference does not follow.
+  bool number_is_unknown = false;
 };
 
 // All operators, some of them several times.
 const std::vector<Sample>& Samples();
+
+// The operator: "aten::add.Tensor".
+std::string TypeOf(const Sample& sample);
 
 // A constant as samples write it.
 v1::Value ValueOf(absl::string_view text);

@@ -159,17 +159,13 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
   return absl::OkStatus();
 }
 
-bool ForwardWriter::MayWait(const v1::Node& node, const std::string& expression, const Value& value) {
+bool ForwardWriter::MayWait(const v1::Node& node, const std::string& expression, const Value& value) const {
   constexpr size_t kLongest = 60;
-  static const auto* const types = new std::set<std::string>{
-      "aten::size",          "aten::size.int",   "aten::dim",        "aten::len.t",         "aten::len.Tensor",
-      "aten::__getitem__.t", "aten::slice.t",    "aten::add.int",    "aten::sub.int",       "aten::mul.int",
-      "aten::floordiv.int",  "aten::neg.int",    "aten::eq.int",     "aten::remainder.int", "aten::ne.int",
-      "aten::lt.int",        "aten::le.int",     "aten::gt.int",     "aten::ge.int",        "aten::eq.int_list",
-      "aten::__not__",       "aten::add.t",      "aten::mul.left_t", "aten::chunk",         "aten::split.Tensor",
-      "aten::split.sizes",   "aten::unbind.int", "prim::device",     "prim::dtype",         "prim::ListConstruct"};
-  return value.uses == 1 && value.kind != v1::ValueType::TENSOR && node.has_op() &&
-         types->count(node.op().type()) > 0 && expression.size() <= kLongest;
+  if (value.uses != 1 || value.kind == v1::ValueType::TENSOR || !node.has_op() || expression.size() > kLongest) {
+    return false;
+  }
+  const graph::OpSchema* const schema = model_.find_op(node.op().type());
+  return schema == nullptr ? node.op().type() == "prim::ListConstruct" : schema->MayStandWithinExpressions();
 }
 
 void ForwardWriter::AssignWaiting(const v1::Node* reader, Waiting* waiting, Values* values, Lines* lines) {

@@ -91,7 +91,7 @@ class ForwardWriter {
 
   // Whether the node's expression may be written inside the statement that reads it: it has no effects and is read
   // once.
-  static bool MayWait(const v1::Node& node, const std::string& expression, const Value& value);
+  bool MayWait(const v1::Node& node, const std::string& expression, const Value& value) const;
   // Assigns the expressions of the waiting nodes to variables, except those that `reader` reads.
   void AssignWaiting(const v1::Node* reader, Waiting* waiting, Values* values, Lines* lines);
 

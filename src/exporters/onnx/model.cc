@@ -123,8 +123,6 @@ class Builder {
     const std::string& type = node.op().type();
     const graph::BuiltIn built_in = graph::BuiltInOf(type);
     if (built_in == graph::BuiltIn::kAssert) return std::vector<Value>{};
-    // Devices have no meaning in ONNX; operators with a device argument ignore it.
-    if (type == "prim::device") return std::vector<Value>{Value()};
     const v1::ValueType known = node.outputs_size() > 0 ? node.outputs(0) : v1::ValueType();
     if (built_in == graph::BuiltIn::kParameter) return std::vector<Value>{{onnx_->StateTensor(onnx_->module()), known}};
     if (built_in == graph::BuiltIn::kTraining) {

@@ -6,9 +6,9 @@
 #include "src/base/status.h"
 #include "src/exporters/common/module_tree.h"
 #include "src/exporters/common/source_names.h"
-#include "src/exporters/python/operators.h"
 #include "src/graph/built_in.h"
 #include "src/graph/graph.h"
+#include "src/ops/source_template.h"
 
 namespace lanista::exporters {
 namespace {
@@ -194,14 +194,13 @@ absl::StatusOr<std::string> PythonForward::Primitive(const v1::Node& node, const
   if (node.op().type() == "prim::ListConstruct") return absl::StrCat("[", joined, "]");
   if (node.op().type() == "prim::TupleConstruct") return absl::StrCat("(", joined, elements.size() == 1 ? ",)" : ")");
   // A shape can be unpacked without list().
-  return WithoutList(joined);
+  return ops::WithoutList(joined);
 }
 
 absl::StatusOr<std::string> PythonForward::AtenCall(const v1::Node& node, const std::vector<Input>& inputs) const {
   using Arguments = std::map<std::string, std::string>;
   LANISTA_ASSIGN_OR_RETURN(const Arguments arguments, ForwardWriter::Arguments(node, inputs));
   if (IsAppend(node)) return Append(arguments);
-  if (const auto expression = PythonExpression(node.op().type(), arguments)) return *expression;
   if (const graph::OpSchema* const schema = model_.find_op(node.op().type())) return schema->PythonCall(arguments);
   return DispatcherCall(node.op().type(), arguments, model_.signatures);
 }

@@ -113,6 +113,14 @@ AtenSpec Binary(const std::string& type, const std::string& arguments, const std
   return Function(type, arguments, InferBoth("other", result), BinaryToOnnx(onnx, "other", result, reversed));
 }
 
+// One that Python has a sign for: "x + y".
+AtenSpec Signed(const std::string& type, const std::string& arguments, const std::string& sign, const std::string& onnx,
+                BinaryResult result = BinaryResult::kPromoted, bool reversed = false) {
+  AtenSpec spec = Binary(type, arguments, onnx, result, reversed);
+  spec.python = reversed ? absl::StrCat("{other} ", sign, " {self}") : absl::StrCat("{self} ", sign, " {other}");
+  return spec;
+}
+
 // A method: "x.add_(y)".
 AtenSpec InPlace(const std::string& type, const std::string& arguments, const std::string& onnx) {
   return Method(type, arguments, InferBoth("other", BinaryResult::kFirst),
@@ -120,17 +128,21 @@ AtenSpec InPlace(const std::string& type, const std::string& arguments, const st
 }
 
 AtenSpec NotEqual(const std::string& overload) {
-  return Function("ne." + overload, "self, other", InferBoth("other", BinaryResult::kBool),
-                  [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-                    LANISTA_ASSIGN_OR_RETURN(const Names equal,
-                                             BinaryToOnnx("Equal", "other", BinaryResult::kBool)(call, writer));
-                    return writer.Node("Not", equal);
-                  });
+  AtenSpec spec = Function("ne." + overload, "self, other", InferBoth("other", BinaryResult::kBool),
+                           [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+                             LANISTA_ASSIGN_OR_RETURN(
+                                 const Names equal, BinaryToOnnx("Equal", "other", BinaryResult::kBool)(call, writer));
+                             return writer.Node("Not", equal);
+                           });
+  spec.python = "{self} != {other}";
+  return spec;
 }
 
 AtenSpec Power(const std::string& overload) {
-  return Function("pow." + overload, "self, exponent", InferBoth("exponent", BinaryResult::kPromoted),
-                  BinaryToOnnx("Pow", "exponent", BinaryResult::kPromoted));
+  AtenSpec spec = Function("pow." + overload, "self, exponent", InferBoth("exponent", BinaryResult::kPromoted),
+                           BinaryToOnnx("Pow", "exponent", BinaryResult::kPromoted));
+  spec.python = "{self} ** {exponent}";
+  return spec;
 }
 
 AtenSpec Logical(const std::string& type, const std::string& onnx) {
@@ -178,16 +190,17 @@ AtenSpec MaskedFill(const std::string& type) {
   return spec;
 }
 
-LANISTA_REGISTER_OP(MakeAten(Binary("add.Tensor", "self, other, *, alpha=1", "Add")));
-LANISTA_REGISTER_OP(MakeAten(Binary("add.Scalar", "self, other, alpha=1", "Add")));
-LANISTA_REGISTER_OP(MakeAten(Binary("sub.Tensor", "self, other, *, alpha=1", "Sub")));
-LANISTA_REGISTER_OP(MakeAten(Binary("sub.Scalar", "self, other, alpha=1", "Sub")));
-LANISTA_REGISTER_OP(MakeAten(Binary("rsub.Tensor", "self, other, *, alpha=1", "Sub", BinaryResult::kPromoted, true)));
-LANISTA_REGISTER_OP(MakeAten(Binary("rsub.Scalar", "self, other, alpha=1", "Sub", BinaryResult::kPromoted, true)));
-LANISTA_REGISTER_OP(MakeAten(Binary("mul.Tensor", "self, other", "Mul")));
-LANISTA_REGISTER_OP(MakeAten(Binary("mul.Scalar", "self, other", "Mul")));
-LANISTA_REGISTER_OP(MakeAten(Binary("div.Tensor", "self, other", "Div", BinaryResult::kFloat)));
-LANISTA_REGISTER_OP(MakeAten(Binary("div.Scalar", "self, other", "Div", BinaryResult::kFloat)));
+LANISTA_REGISTER_OP(MakeAten(Signed("add.Tensor", "self, other, *, alpha=1", "+", "Add")));
+LANISTA_REGISTER_OP(MakeAten(Signed("add.Scalar", "self, other, alpha=1", "+", "Add")));
+LANISTA_REGISTER_OP(MakeAten(Signed("sub.Tensor", "self, other, *, alpha=1", "-", "Sub")));
+LANISTA_REGISTER_OP(MakeAten(Signed("sub.Scalar", "self, other, alpha=1", "-", "Sub")));
+LANISTA_REGISTER_OP(MakeAten(Signed("rsub.Tensor", "self, other, *, alpha=1", "-", "Sub", BinaryResult::kPromoted,
+                                    true)));
+LANISTA_REGISTER_OP(MakeAten(Signed("rsub.Scalar", "self, other, alpha=1", "-", "Sub", BinaryResult::kPromoted, true)));
+LANISTA_REGISTER_OP(MakeAten(Signed("mul.Tensor", "self, other", "*", "Mul")));
+LANISTA_REGISTER_OP(MakeAten(Signed("mul.Scalar", "self, other", "*", "Mul")));
+LANISTA_REGISTER_OP(MakeAten(Signed("div.Tensor", "self, other", "/", "Div", BinaryResult::kFloat)));
+LANISTA_REGISTER_OP(MakeAten(Signed("div.Scalar", "self, other", "/", "Div", BinaryResult::kFloat)));
 LANISTA_REGISTER_OP(MakeAten(Binary("maximum", "self, other", "Max")));
 LANISTA_REGISTER_OP(MakeAten(Binary("minimum", "self, other", "Min")));
 LANISTA_REGISTER_OP(MakeAten(Binary("max.other", "self, other", "Max")));
@@ -201,18 +214,18 @@ LANISTA_REGISTER_OP(MakeAten(InPlace("div_.Tensor", "self, other", "Div")));
 LANISTA_REGISTER_OP(MakeAten(InPlace("div_.Scalar", "self, other", "Div")));
 LANISTA_REGISTER_OP(MakeAten(Power("Tensor_Scalar")));
 LANISTA_REGISTER_OP(MakeAten(Power("Tensor_Tensor")));
-LANISTA_REGISTER_OP(MakeAten(Binary("eq.Tensor", "self, other", "Equal", BinaryResult::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("eq.Scalar", "self, other", "Equal", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("eq.Tensor", "self, other", "==", "Equal", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("eq.Scalar", "self, other", "==", "Equal", BinaryResult::kBool)));
 LANISTA_REGISTER_OP(MakeAten(NotEqual("Tensor")));
 LANISTA_REGISTER_OP(MakeAten(NotEqual("Scalar")));
-LANISTA_REGISTER_OP(MakeAten(Binary("lt.Tensor", "self, other", "Less", BinaryResult::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("lt.Scalar", "self, other", "Less", BinaryResult::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("le.Tensor", "self, other", "LessOrEqual", BinaryResult::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("le.Scalar", "self, other", "LessOrEqual", BinaryResult::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("gt.Tensor", "self, other", "Greater", BinaryResult::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("gt.Scalar", "self, other", "Greater", BinaryResult::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("ge.Tensor", "self, other", "GreaterOrEqual", BinaryResult::kBool)));
-LANISTA_REGISTER_OP(MakeAten(Binary("ge.Scalar", "self, other", "GreaterOrEqual", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("lt.Tensor", "self, other", "<", "Less", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("lt.Scalar", "self, other", "<", "Less", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("le.Tensor", "self, other", "<=", "LessOrEqual", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("le.Scalar", "self, other", "<=", "LessOrEqual", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("gt.Tensor", "self, other", ">", "Greater", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("gt.Scalar", "self, other", ">", "Greater", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("ge.Tensor", "self, other", ">=", "GreaterOrEqual", BinaryResult::kBool)));
+LANISTA_REGISTER_OP(MakeAten(Signed("ge.Scalar", "self, other", ">=", "GreaterOrEqual", BinaryResult::kBool)));
 LANISTA_REGISTER_OP(MakeAten(Logical("logical_and", "And")));
 LANISTA_REGISTER_OP(MakeAten(Logical("logical_or", "Or")));
 LANISTA_REGISTER_OP(MakeAten(Where("self")));

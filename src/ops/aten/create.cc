@@ -277,15 +277,16 @@ absl::StatusOr<Names> LiteralToOnnx(const OpCall& call, OnnxWriter& writer, cons
   return Names{OnnxCast(writer, value, type)};
 }
 
-// torch.tensor(...). `overload`: "" for lists, else for one number.
-AtenSpec Literal(const std::string& overload) {
-  const std::string data = overload.empty() ? "data" : "t";
+// `function`: "tensor" or "as_tensor". `overload`: "" or ".list" for lists, else for one number.
+AtenSpec Literal(const std::string& function, const std::string& overload) {
+  const std::string data = overload.empty() || overload == ".list" ? "data" : "t";
   AtenSpec spec = Move(Function(
-      "tensor" + overload, data + ", *, dtype=None, device=None, requires_grad=False",
+      function + overload,
+      data + ", *, dtype=None, device=None" + (function == "tensor" ? ", requires_grad=False" : ""),
       [data](const OpCall& call) { return InferLiteral(call, data); },
       [data](const OpCall& call, OnnxWriter& writer) { return LiteralToOnnx(call, writer, data); }));
   // Neither C++ nor the dispatcher takes a list of arbitrary element type.
-  spec.python_function = "torch.tensor";
+  spec.python_function = "torch." + function;
   spec.function.clear();
   spec.any_inputs = true;
   return spec;
@@ -397,10 +398,14 @@ LANISTA_REGISTER_OP(MakeAten(Like("randn_like", std::nullopt)));
 LANISTA_REGISTER_OP(MakeAten(Arange("", "end")));
 LANISTA_REGISTER_OP(MakeAten(Arange(".start", "start, end")));
 LANISTA_REGISTER_OP(MakeAten(Arange(".start_step", "start, end, step=1")));
-LANISTA_REGISTER_OP(MakeAten(Literal("")));
-LANISTA_REGISTER_OP(MakeAten(Literal(".int")));
-LANISTA_REGISTER_OP(MakeAten(Literal(".float")));
-LANISTA_REGISTER_OP(MakeAten(Literal(".bool")));
+LANISTA_REGISTER_OP(MakeAten(Literal("tensor", "")));
+LANISTA_REGISTER_OP(MakeAten(Literal("tensor", ".int")));
+LANISTA_REGISTER_OP(MakeAten(Literal("tensor", ".float")));
+LANISTA_REGISTER_OP(MakeAten(Literal("tensor", ".bool")));
+LANISTA_REGISTER_OP(MakeAten(Literal("as_tensor", ".list")));
+LANISTA_REGISTER_OP(MakeAten(Literal("as_tensor", ".int")));
+LANISTA_REGISTER_OP(MakeAten(Literal("as_tensor", ".float")));
+LANISTA_REGISTER_OP(MakeAten(Literal("as_tensor", ".bool")));
 LANISTA_REGISTER_OP(MakeAten(Move(Method("expand", "self, size, *, implicit=False", InferExpand, ExpandToOnnx))));
 LANISTA_REGISTER_OP(MakeAten(Move(Method("repeat", "self, repeats", InferRepeat, RepeatToOnnx))));
 

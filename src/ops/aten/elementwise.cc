@@ -189,8 +189,8 @@ AtenSpec Dropout(const std::string& name) {
 }
 
 // Converts to another dtype or another device.
-AtenSpec To(const std::string& overload, const std::string& arguments) {
-  AtenSpec spec = Move(Method("to." + overload, arguments, [](const OpCall& call) -> absl::StatusOr<Types> {
+AtenSpec Converted(const std::string& type, const std::string& arguments, const std::string& python = "") {
+  AtenSpec spec = Move(Method(type, arguments, [](const OpCall& call) -> absl::StatusOr<Types> {
     Types types = UnknownShape(call);
     if (!call.inputs.empty() && call.inputs[0].kind() == v1::ValueType::TENSOR) types = {call.inputs[0]};
     types[0].set_data_type(AtenArguments(call).DataType("dtype", types[0].data_type()));
@@ -205,8 +205,44 @@ AtenSpec To(const std::string& overload, const std::string& arguments) {
     }
     return Names{OnnxCast(writer, writer.Input(0), to)};
   };
-  // Called by the operator's name: its overloads differ in argument types, which literals do not show.
+  // Called by the operator's name otherwise: its overloads differ in argument types, which literals do not show.
   spec.method.clear();
+  spec.python = python;
+  return spec;
+}
+
+AtenSpec AsTensor() {
+  AtenSpec spec = Converted("as_tensor", "data, *, dtype=None, device=None");
+  spec.python_function = "torch.as_tensor";
+  return spec;
+}
+
+// The dtype or the device of a tensor.
+AtenSpec Property(const std::string& type, v1::ValueType::Kind kind, const std::string& python) {
+  AtenSpec spec = OnNumbers(type, "a", [kind](const OpCall&) -> absl::StatusOr<Types> { return Types{OfKind(kind)}; });
+  spec.python = python;
+  spec.within_expressions = true;
+  return spec;
+}
+
+AtenSpec Device() {
+  // No kind of value is a device.
+  AtenSpec spec = Property("prim::device", v1::ValueType::KIND_UNSPECIFIED, "{a}.device");
+  // Devices have no meaning in ONNX; operators with a device argument ignore it.
+  spec.onnx = [](const OpCall&, OnnxWriter&) -> absl::StatusOr<Names> { return Names{""}; };
+  return spec;
+}
+
+// Fills the tensor with random numbers.
+AtenSpec Random(const std::string& type, const std::string& arguments) {
+  AtenSpec spec = Move(Method(type, "self, " + arguments + ", *, generator=None", LikeInput(UnaryResult::kSame)));
+  spec.stateful = true;
+  return spec;
+}
+
+AtenSpec Negative() {
+  AtenSpec spec = Same("neg", "Neg");
+  spec.python = "-{self}";
   return spec;
 }
 
@@ -245,7 +281,7 @@ LANISTA_REGISTER_OP(MakeAten(Float("sin", "Sin")));
 LANISTA_REGISTER_OP(MakeAten(Float("cos", "Cos")));
 LANISTA_REGISTER_OP(MakeAten(Float("erf", "Erf")));
 LANISTA_REGISTER_OP(MakeAten(Unary("square", UnaryResult::kSame, Square)));
-LANISTA_REGISTER_OP(MakeAten(Same("neg", "Neg")));
+LANISTA_REGISTER_OP(MakeAten(Negative()));
 LANISTA_REGISTER_OP(MakeAten(Same("abs", "Abs")));
 LANISTA_REGISTER_OP(MakeAten(Same("sign", "Sign")));
 LANISTA_REGISTER_OP(MakeAten(Same("floor", "Floor")));
@@ -285,10 +321,22 @@ LANISTA_REGISTER_OP(MakeAten(SoftMax("log_softmax", "LogSoftmax")));
 LANISTA_REGISTER_OP(MakeAten(NoOp("contiguous", "self, *, memory_format=0")));
 LANISTA_REGISTER_OP(MakeAten(NoOp("detach", "self")));
 LANISTA_REGISTER_OP(MakeAten(NoOp("clone", "self, *, memory_format=None")));
-LANISTA_REGISTER_OP(MakeAten(To("dtype", "self, dtype, non_blocking=False, copy=False, memory_format=None")));
-LANISTA_REGISTER_OP(MakeAten(To("device", "self, device, dtype, non_blocking=False, copy=False, memory_format=None")));
-LANISTA_REGISTER_OP(MakeAten(To("prim_Device", "self, device, dtype=None, non_blocking=False, copy=False")));
-LANISTA_REGISTER_OP(MakeAten(To("prim_dtype", "self, dtype=None, non_blocking=False, copy=False")));
+LANISTA_REGISTER_OP(MakeAten(Converted("to.dtype", "self, dtype, non_blocking=False, copy=False, memory_format=None",
+                                       "{self}.to({dtype})")));
+LANISTA_REGISTER_OP(MakeAten(Converted("to.device",
+                                       "self, device, dtype, non_blocking=False, copy=False, memory_format=None")));
+LANISTA_REGISTER_OP(MakeAten(Converted("to.prim_Device", "self, device, dtype=None, non_blocking=False, copy=False",
+                                       "{self}.to({device})")));
+LANISTA_REGISTER_OP(MakeAten(Converted("to.prim_dtype", "self, dtype=None, non_blocking=False, copy=False",
+                                       "{self}.to({dtype})")));
+LANISTA_REGISTER_OP(MakeAten(AsTensor()));
+LANISTA_REGISTER_OP(MakeAten(Property("prim::dtype", v1::ValueType::INT, "{a}.dtype")));
+LANISTA_REGISTER_OP(MakeAten(Device()));
+LANISTA_REGISTER_OP(MakeAten(Move(Function("triu", "self, diagonal=0", LikeInput(UnaryResult::kSame)))));
+LANISTA_REGISTER_OP(MakeAten(Move(Function("tril", "self, diagonal=0", LikeInput(UnaryResult::kSame)))));
+LANISTA_REGISTER_OP(MakeAten(Random("bernoulli_.float", "p=0.5")));
+LANISTA_REGISTER_OP(MakeAten(Random("normal_", "mean=0, std=1")));
+LANISTA_REGISTER_OP(MakeAten(Random("uniform_", "from=0, to=1")));
 
 }  // namespace
 }  // namespace lanista::ops

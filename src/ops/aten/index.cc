@@ -53,7 +53,7 @@ absl::StatusOr<Names> SliceToOnnx(const OpCall& call, OnnxWriter& writer) {
 }
 
 // x[:, 1:3], if the dimension is known and near the first or the last one. Tensors have no method for slices.
-std::optional<std::string> PythonSlice(const std::map<std::string, std::string>& arguments) {
+std::optional<std::string> PythonSlice(const Sources& arguments) {
   const auto get = [&](const char* name, const std::string& otherwise) {
     const auto found = arguments.find(name);
     return found == arguments.end() || found->second == "None" ? otherwise : found->second;
@@ -71,7 +71,7 @@ std::optional<std::string> PythonSlice(const std::map<std::string, std::string>&
 
 AtenSpec Slice() {
   AtenSpec spec = Move(Method("slice.Tensor", "self, dim=0, start=None, end=None, step=1", InferSlice, SliceToOnnx));
-  spec.python = PythonSlice;
+  spec.write_python = PythonSlice;
   spec.python_function = "torch.ops.aten.slice.Tensor";
   return spec;
 }

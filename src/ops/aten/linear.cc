@@ -68,6 +68,12 @@ AtenSpec MatrixProduct(const std::string& type, const std::string& second, int r
   return spec;
 }
 
+AtenSpec MatMul() {
+  AtenSpec spec = MatrixProduct("matmul", "other", 0);
+  spec.python = "{self} @ {other}";
+  return spec;
+}
+
 // beta * self + alpha * (first @ second)
 AtenSpec SumAndProduct(const std::string& type, const std::string& first, const std::string& second, int rank) {
   AtenSpec spec = Function(type, absl::StrCat("self, ", first, ", ", second, ", *, beta=1, alpha=1"),
@@ -262,7 +268,7 @@ AtenSpec Conv2d() {
   return spec;
 }
 
-LANISTA_REGISTER_OP(MakeAten(MatrixProduct("matmul", "other", 0)));
+LANISTA_REGISTER_OP(MakeAten(MatMul()));
 LANISTA_REGISTER_OP(MakeAten(MatrixProduct("mm", "mat2", 2)));
 LANISTA_REGISTER_OP(MakeAten(MatrixProduct("bmm", "mat2", 3)));
 LANISTA_REGISTER_OP(MakeAten(SumAndProduct("addmm", "mat1", "mat2", 2)));

@@ -104,6 +104,7 @@ AtenSpec Split(const std::string& type, const std::string& arguments, const Piec
       type, arguments, [pieces](const OpCall& call) { return InferSplit(call, pieces); }, SplitToOnnx));
   // A list of sizes in braces would be ambiguous in C++.
   if (absl::StartsWith(type, "split")) spec.python_function = "torch." + std::exchange(spec.function, "");
+  spec.within_expressions = true;
   return spec;
 }
 
@@ -131,6 +132,12 @@ absl::StatusOr<Names> UnbindToOnnx(const OpCall& call, OnnxWriter& writer) {
     names.push_back(writer.Node("Gather", {writer.Input(0), writer.Constant(Dims{i}, {})}, {{"axis", axis}})[0]);
   }
   return names;
+}
+
+AtenSpec Unbind() {
+  AtenSpec spec = Move(Function("unbind.int", "self, dim=0", InferUnbind, UnbindToOnnx));
+  spec.within_expressions = true;
+  return spec;
 }
 
 // ---- Lists to tensors ----
@@ -199,7 +206,7 @@ LANISTA_REGISTER_OP(MakeAten(Split("split.Tensor", "self, split_size, dim=0", Eq
 LANISTA_REGISTER_OP(MakeAten(Split("split.sizes", "self, split_size, dim=0", GivenPieces("split_size"))));
 LANISTA_REGISTER_OP(MakeAten(Split("split", "self, split_sizes, dim=0", GivenPieces("split_sizes"))));
 LANISTA_REGISTER_OP(MakeAten(Split("split_with_sizes", "self, split_sizes, dim=0", GivenPieces("split_sizes"))));
-LANISTA_REGISTER_OP(MakeAten(Move(Function("unbind.int", "self, dim=0", InferUnbind, UnbindToOnnx))));
+LANISTA_REGISTER_OP(MakeAten(Unbind()));
 LANISTA_REGISTER_OP(MakeAten(Move(Function(
     "cat", "tensors, dim=0", [](const OpCall& call) { return InferJoin(call, false); }, CatToOnnx))));
 LANISTA_REGISTER_OP(MakeAten(Move(Function(

@@ -175,7 +175,7 @@ OnnxFunction ResizeToOnnx(const std::string& sizes, const std::string& scales, s
 
 // Passes recompute_scale_factor (whether the factor is computed again from the rounded size) explicitly: none means
 // true for the operator, but false for F.interpolate.
-std::optional<std::string> PythonInterpolate(const std::map<std::string, std::string>& arguments) {
+std::optional<std::string> PythonInterpolate(const Sources& arguments) {
   const auto get = [&](const char* name) {
     const auto found = arguments.find(name);
     return found == arguments.end() ? std::string("None") : found->second;
@@ -196,7 +196,7 @@ AtenSpec Interpolate(const std::string& overload) {
                            "recompute_scale_factor=None, antialias=False",
                            InferResize("size", "scale_factor"), ResizeToOnnx("size", "scale_factor", std::nullopt));
   spec.python_function = "F.interpolate";
-  spec.python = PythonInterpolate;
+  spec.write_python = PythonInterpolate;
   spec.function.clear();
   spec.flops = FlopsAnElement(8);
   return spec;

@@ -1,5 +1,6 @@
 #include "src/ops/aten/schema.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,8 +16,6 @@
 namespace lanista::ops {
 namespace {
 
-using Texts = std::map<std::string, std::string>;
-
 v1::Value ParseDefault(const std::string& text) {
   int64_t integer = 0;
   double number = 0;
@@ -30,7 +29,8 @@ v1::Value ParseDefault(const std::string& text) {
 
 class AtenSchema final : public graph::OpSchema {
  public:
-  explicit AtenSchema(AtenSpec spec) : OpSchema("aten::" + spec.type), spec_(std::move(spec)) {
+  explicit AtenSchema(AtenSpec spec)
+      : OpSchema(absl::StrContains(spec.type, "::") ? spec.type : "aten::" + spec.type), spec_(std::move(spec)) {
     bool keyword = false;
     for (const absl::string_view part : absl::StrSplit(spec_.arguments, ", ")) {
       if (part == "*") {
@@ -49,6 +49,7 @@ class AtenSchema final : public graph::OpSchema {
   int NumOutputs(const Attributes&) const override { return spec_.outputs; }
   bool KeepsElements() const override { return spec_.keeps_elements; }
   bool IsStateful() const override { return spec_.stateful; }
+  bool MayStandWithinExpressions() const override { return spec_.within_expressions; }
 
   absl::StatusOr<Types> InferTypes(const OpCall& call) const override {
     const v1::Node node = WithNames(call.node);
@@ -66,8 +67,9 @@ class AtenSchema final : public graph::OpSchema {
     return spec_.onnx({node, Attributes(*this, node.op()), call.inputs, call.outputs}, writer);
   }
 
-  absl::StatusOr<std::string> PythonCall(const Texts& arguments) const override {
-    if (const auto whole = spec_.python ? spec_.python(arguments) : std::nullopt) return *whole;
+  absl::StatusOr<std::string> PythonCall(const Sources& arguments) const override {
+    if (const auto whole = spec_.write_python ? spec_.write_python(arguments) : std::nullopt) return *whole;
+    if (!spec_.python.empty() && Uses(spec_.python) == Given(arguments)) return FillTemplate(spec_.python, arguments);
     if (!spec_.python_function.empty()) return Call(spec_.python_function, arguments, 0, true);
     if (!spec_.function.empty()) return Call("torch." + spec_.function, arguments, 0, true);
     const auto self = arguments.find(attributes()[0].name);
@@ -78,13 +80,11 @@ class AtenSchema final : public graph::OpSchema {
     return Call("torch.ops.aten." + name, arguments, 0, true);
   }
 
-  absl::StatusOr<std::string> CppCall(const Texts& arguments) const override {
+  absl::StatusOr<std::string> CppCall(const Sources& arguments) const override {
     if (!spec_.cpp.empty()) {
-      for (const AttributeSpec& argument : attributes()) {
-        const bool needed = absl::StrContains(spec_.cpp, absl::StrCat("{", argument.name, "}"));
-        if (needed && arguments.count(argument.name) == 0) return OpSchema::CppCall(arguments);
-      }
-      return FillTemplate(spec_.cpp, arguments);
+      const std::set<std::string> needed = Uses(spec_.cpp), given = Given(arguments);
+      const bool all = std::includes(given.begin(), given.end(), needed.begin(), needed.end());
+      return all ? FillTemplate(spec_.cpp, arguments) : OpSchema::CppCall(arguments);
     }
     const auto self = arguments.find(attributes()[0].name);
     const bool method = !spec_.method.empty() && self != arguments.end();
@@ -101,6 +101,21 @@ class AtenSchema final : public graph::OpSchema {
   }
 
  private:
+  // The arguments that a template uses.
+  std::set<std::string> Uses(const std::string& source) const {
+    std::set<std::string> names;
+    for (const AttributeSpec& argument : attributes()) {
+      if (absl::StrContains(source, absl::StrCat("{", argument.name, "}"))) names.insert(argument.name);
+    }
+    return names;
+  }
+
+  static std::set<std::string> Given(const Sources& arguments) {
+    std::set<std::string> names;
+    for (const auto& [name, source] : arguments) names.insert(name);
+    return names;
+  }
+
   // Edges without an argument name are counted in order.
   v1::Node WithNames(const v1::Node& from) const {
     v1::Node node = from;
@@ -117,7 +132,7 @@ class AtenSchema final : public graph::OpSchema {
   }
 
   // `first`: index of the first argument inside the parentheses.
-  std::string Call(const std::string& function, const Texts& arguments, size_t first, bool python) const {
+  std::string Call(const std::string& function, const Sources& arguments, size_t first, bool python) const {
     Names parts;
     bool by_name = false;
     for (size_t i = first; i < attributes().size(); ++i) {
@@ -167,6 +182,12 @@ AtenSpec Function(const std::string& type, const std::string& arguments, InferFu
 AtenSpec Method(const std::string& type, const std::string& arguments, InferFunction infer, OnnxFunction onnx) {
   AtenSpec spec = Spec(type, arguments, std::move(infer), std::move(onnx));
   spec.method = WithoutOverload(type);
+  return spec;
+}
+
+AtenSpec OnNumbers(const std::string& type, const std::string& arguments, InferFunction infer, OnnxFunction onnx) {
+  AtenSpec spec = Move(Spec(type, arguments, std::move(infer), std::move(onnx)));
+  spec.any_inputs = true;
   return spec;
 }
 

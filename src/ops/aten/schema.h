@@ -52,11 +52,14 @@ class AtenArguments {
 
 using InferFunction = std::function<absl::StatusOr<Types>(const OpCall& call)>;
 using OnnxFunction = std::function<absl::StatusOr<Names>(const OpCall& call, OnnxWriter& writer)>;
+// Source code by name of argument; arguments that have their defaults are left out.
+using Sources = std::map<std::string, std::string>;
+using SourceFunction = std::function<std::optional<std::string>(const Sources& arguments)>;
 using FlopsFunction = std::function<std::optional<double>(const OpCall& call, const Types& outputs)>;
 
 // The definition of one operator.
 struct AtenSpec {
-  // The name with its overload, without "aten::".
+  // The name with its overload, without "aten::"; another namespace stands in front: "add.Tensor", "prim::device".
   std::string type;
   // As in LibTorch's schema, without types: "self, dim=0, *, dtype=None". Arguments after the * are passed by name.
   std::string arguments;
@@ -72,8 +75,12 @@ struct AtenSpec {
   std::string python_function = "";
   // Template for the whole C++ expression: "{self}.size({dim})".
   std::string cpp = "";
+  // Template for the whole Python expression, where just these arguments are given: "{self} ** {exponent}".
+  std::string python = "";
   // Returns the whole Python expression; nullopt: it follows from the names above.
-  std::function<std::optional<std::string>(const std::map<std::string, std::string>& arguments)> python = nullptr;
+  SourceFunction write_python = nullptr;
+  // Source code may write the call within the expression that reads its result, as x.size(0) in x.view(x.size(0), -1).
+  bool within_expressions = false;
   bool stateful = false;
   bool keeps_elements = false;
   int outputs = 1;
@@ -83,15 +90,20 @@ struct AtenSpec {
 
 std::unique_ptr<graph::OpSchema> MakeAten(AtenSpec spec);
 
-// Specs of a function, of a method of a tensor, and of an operator that only moves elements.
+// Specs of a function, of a method of a tensor, and of an operator on numbers and lists, which is neither; and a spec
+// as one of an operator that computes no elements.
 AtenSpec Function(const std::string& type, const std::string& arguments, InferFunction infer,
                   OnnxFunction onnx = nullptr);
 AtenSpec Method(const std::string& type, const std::string& arguments, InferFunction infer,
                 OnnxFunction onnx = nullptr);
+AtenSpec OnNumbers(const std::string& type, const std::string& arguments, InferFunction infer,
+                   OnnxFunction onnx = nullptr);
 AtenSpec Move(AtenSpec spec);
 
 // ---- Types ----
 
+// A value of this kind, of which no more is known.
+v1::ValueType OfKind(v1::ValueType::Kind kind);
 // A tensor with the dtype of input `self` (or of the first input), of unknown shape.
 Types UnknownShape(const OpCall& call);
 // A tensor with these dimensions and the dtype of the first input.

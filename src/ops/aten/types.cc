@@ -103,6 +103,12 @@ v1::Tensor::DataType AtenArguments::DataType(const std::string& name, v1::Tensor
 
 // ---- Types ----
 
+v1::ValueType OfKind(v1::ValueType::Kind kind) {
+  v1::ValueType type;
+  type.set_kind(kind);
+  return type;
+}
+
 Types UnknownShape(const OpCall& call) {
   const bool tensor = !call.inputs.empty() && call.inputs[0].kind() == v1::ValueType::TENSOR;
   return {graph::TensorType(tensor ? call.inputs[0].data_type() : v1::Tensor::DATA_TYPE_UNSPECIFIED)};
