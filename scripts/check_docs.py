@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Checks the documents: pages of docs/reference are what protos/ says (make_reference.py), each room and each part of one
 has a README.md of one paragraph, docs/architecture.md says which rooms it may include, each link to a file of the
-repository leads to one, and the messages of docs/troubleshooting.md are still those of the sources. Prints what is
-wrong, and fails if something is.
+repository leads to one, the code that a page shows is compiled, and the messages of docs/troubleshooting.md are still
+those of the sources. Prints what is wrong, and fails if something is.
 """
 
 import os
@@ -74,6 +74,25 @@ def mistakes_of_links():
                 yield f"{page}: there is no {target}"
 
 
+def code(text):
+    """Code without white space and without comments at the end of a line."""
+    return re.sub(r"\s+", "", re.sub(r"(^|\s)//.*", "", text, flags=re.MULTILINE))
+
+
+def mistakes_of_code():
+    """Blocks of C++ and of messages that stand in no file that is built. What `...` and #include divide may stand in
+    several places of it."""
+    sources = files("examples/*.cc", "tests/docs/*.cc", "tests/docs/*.h", "tests/docs/*.proto")
+    built = [code(read(path)) for path in sources]
+    for page in files("README.md", "docs/*.md"):
+        for block in re.finditer(r"^```(?:cpp|proto)\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL):
+            parts = re.split(r"^\s*\.\.\.$|^(#include .*)$", block[1], flags=re.MULTILINE)
+            parts = [code(part) for part in parts if part]
+            if not any(all(part in text for part in parts) for text in built):
+                first = block[1].splitlines()[0]
+                yield f"{page}: no file that is built has this code (see tests/docs/code_of_pages.cc): {first}"
+
+
 def included_rooms():
     """What docs/architecture.md says which room may include, from the table of scripts/check_rooms.sh: by room."""
     halves = {}
@@ -122,7 +141,8 @@ def mistakes_of_messages():
 
 
 def main():
-    found = [*mistakes_of_rooms(), *mistakes_of_included_rooms(), *mistakes_of_links(), *mistakes_of_messages()]
+    checks = [mistakes_of_rooms, mistakes_of_included_rooms, mistakes_of_links, mistakes_of_code, mistakes_of_messages]
+    found = [mistake for check in checks for mistake in check()]
     for mistake in found:
         print(mistake, file=sys.stderr)
     stale = subprocess.run([os.path.join(ROOT, "scripts/make_reference.py"), "--check"], check=False).returncode

@@ -60,7 +60,9 @@ for room in bench clients deploy packaging protos scripts tests third_party; do
 done
 printf '# Messages\n\n| message | cause |\n| --- | --- |\n| `no room for ... there` | |\n' >"$copy/docs/troubleshooting.md"
 printf 'F("no room for ", x, " there");\n' >"$copy/src/base/room.cc"
-printf '# A\n\n[there](../src/base/room.cc)\n\n```cpp\nx[0](y);\n```\n' >"$copy/docs/a.md"
+printf '# A\n\n[there](../src/base/room.cc)\n\n```cpp\nx[0](y);  // why\n...\nz();\n```\n' >"$copy/docs/a.md"
+mkdir "$copy/tests/docs"
+printf 'void F() {\n  x[0](\n    y);\n  w();\n  z();\n}\n' >"$copy/tests/docs/code.cc"
 cp -L docs/reference/*.md "$copy/docs/reference/"
 cp -L protos/*.proto "$copy/protos/"
 for page in configuration cluster python cli; do echo "# Page" >"$copy/docs/$page.md"; done
@@ -71,6 +73,8 @@ printf '# Base\n\nOne.\n\nTwo.\n' >"$copy/src/base/README.md"
 expect "two paragraphs" 1 "src/base/README.md: a heading and one paragraph" check_docs
 printf '# Base\n\nOne.\n' >"$copy/src/base/README.md"
 expect "all is well" 0 "" check_docs
+sed -i 's/z();/v();/' "$copy/tests/docs/code.cc"
+expect "code that nobody compiles" 1 "docs/a.md: no file that is built has this code" check_docs
 echo '[gone](gone.md)' >>"$copy/docs/a.md"
 expect "a link to nothing" 1 "docs/a.md: there is no gone.md" check_docs
 printf '# A\n' >"$copy/docs/a.md"
