@@ -25,7 +25,7 @@ using google::protobuf::Message;
 // What goes together with a space of choices, which has no networks.
 std::optional<Violation> CheckWithoutNetworks(const v1::ExperimentConfig& config, const std::string& path) {
   if (!config.space().has_choices()) return std::nullopt;
-  if (config.has_engine() && !config.engine().has_direct()) {
+  if (RulesOfComponent(config.engine()).knows_graphs()) {
     return Violation{JoinPath(path, "engine"),
                      "a space of `choices` has no networks to make graphs of or to train together: leave 'engine' out, "
                      "or use engine { direct {} }"};

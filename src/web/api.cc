@@ -10,6 +10,7 @@
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
+#include "src/base/component.h"
 #include "src/base/status.h"
 #include "src/base/version.h"
 #include "src/storage/journal.h"
@@ -201,7 +202,16 @@ HttpResponse Api::Config(const ExperimentPlace& place) const {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   if (!google::protobuf::util::MessageToJsonString(config, &json, options).ok()) json = "null";
-  return JsonResponse(Json{{"textproto", text}, {"config", Json::parse(json, nullptr, false)}});
+  const v1::MessageRules& engine = RulesOfComponent(config.engine());
+  Json models_have = {"sample"};
+  if (!config.space().has_choices()) {
+    models_have.push_back("trained_weights");
+    if (engine.knows_graphs()) models_have.push_back("graph");
+  }
+  return JsonResponse(Json{{"textproto", text},
+                           {"config", Json::parse(json, nullptr, false)},
+                           {"models_have", std::move(models_have)},
+                           {"merges_models", engine.merges_models()}});
 }
 
 HttpResponse Api::Curves(const HttpRequest& request, const ExperimentPlace& place) {

@@ -121,11 +121,11 @@ inline v1::ExperimentConfig SmallConfig() {
 class ServiceTest : public ::testing::Test {
  protected:
   // Starts a journal that this process holds until Release.
-  JournalWriter& Create(const std::string& id) {
+  JournalWriter& Create(const std::string& id, const v1::ExperimentConfig& config = SmallConfig()) {
     EXPECT_TRUE(state_dir_.MakeExperimentFolder(id).value());
     v1::ExperimentCreated created;
     created.set_experiment(id);
-    *created.mutable_config() = SmallConfig();
+    *created.mutable_config() = config;
     locks_.emplace(id, ExperimentLock::Acquire(Folder(id)).value());
     return *(writers_[id] = JournalWriter::Create(Folder(id), created).value());
   }

@@ -589,7 +589,7 @@ class PageTests(unittest.TestCase):
     def test_two_graphs_are_compared(self):
         self.open_graphs("compare", sel="1,2")
         self.browser.wait("return document.querySelector('main').innerText.includes('only in model 2')")
-        differences = self.browser.run("return document.querySelector('[aria-label=Differences]').innerText")
+        differences = self.browser.run("return document.querySelector('[aria-label=\"Differences as a table\"]').innerText")
         for word in ("relu", "ReLU", "Tanh"):
             self.assertIn(word, differences)
         self.assertNotIn("hidden", differences)

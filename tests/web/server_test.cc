@@ -182,6 +182,25 @@ TEST_F(ServerTest, DocumentsAreThoseOfTheCommandLine) {
   EXPECT_EQ(head.body, "");
 }
 
+TEST_F(ServerTest, TellsWhatFollowsFromTheConfiguration) {
+  Start();
+  const auto facts = [this](const std::string& id, const v1::ExperimentConfig& config) {
+    Create(id, config);
+    const Json document = GetJson("/api/v1/experiments/" + id + "/config");
+    return Json::array({document["models_have"], document["merges_models"]}).dump();
+  };
+  v1::ExperimentConfig config = SmallConfig();
+  config.mutable_engine()->mutable_direct();
+  EXPECT_EQ(facts("direct", config), R"([["sample","trained_weights"],false])");
+  config.mutable_engine()->mutable_graph();
+  EXPECT_EQ(facts("graph", config), R"([["sample","trained_weights","graph"],false])");
+  config.mutable_engine()->mutable_cgo();
+  EXPECT_EQ(facts("cgo", config), R"([["sample","trained_weights","graph"],true])");
+  config.mutable_engine()->mutable_direct();
+  config.mutable_space()->mutable_choices();
+  EXPECT_EQ(facts("choices", config), R"([["sample"],false])");
+}
+
 TEST_F(ServerTest, NodesAreThoseOfTheHead) {
   absl::Status head;
   WebOptions options;

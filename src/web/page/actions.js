@@ -170,9 +170,8 @@ function exportBest(store, id) {
  * @return {string[]}
  */
 function exportFormats(store) {
-  const {engine, space} = store.current?.config?.config ?? {};
-  const has = {sample: true, trained_weights: !space?.choices, graph: !space?.choices && (engine?.graph || engine?.cgo)};
-  return (store.info?.formats ?? []).filter(({needs}) => has[needs]).map(({name}) => name);
+  const has = store.current?.config?.models_have ?? [];
+  return (store.info?.formats ?? []).filter(({needs}) => has.includes(needs)).map(({name}) => name);
 }
 
 /** @param {import('./store.js').Store} store @param {string} id */

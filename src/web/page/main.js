@@ -143,7 +143,7 @@ function drawNav() {
   frame.classList.toggle('alone', route.id === null);
   nav.hidden = route.id === null;
   if (route.id === null) return;
-  const merges = Boolean(current?.config?.config?.engine?.cgo);
+  const merges = Boolean(current?.config?.merges_models);
   const key = JSON.stringify([route, current?.table.model.length, store.selected.size, merges]);
   if (key === drawNav.key) return;
   drawNav.key = key;

@@ -487,7 +487,7 @@ export class Store {
   /** @param {Current} current @param {string} path @param {number} model @param {{star: boolean, note: string}} note */
   async putNote(current, path, model, note) {
     const saved = await this.api.send('PUT', path, note);
-    current.notes.set(model, {star: saved.star, note: saved.note});
+    current.notes.set(model, readNote(saved));
     ++current.table.revision;
     this.changed('notes');
   }
@@ -517,14 +517,18 @@ function setShow(current, show) {
   current.shownAt = Date.now();
 }
 
+/**
+ * A note as a field shows it: whatever a client wrote, lines end in one way.
+ * @param {any} saved
+ */
+function readNote({star, note}) {
+  return {star: Boolean(star), note: String(note ?? '').replace(/\r\n?/g, '\n')};
+}
+
 /** @param {any} document  of `notes` */
 function readNotes(document) {
   /** @type {Map<number, {star: boolean, note: string}>} */
   const notes = new Map();
-  for (const [model, note] of Object.entries(document?.notes ?? {})) {
-    notes.set(
-        Number(model),
-        {star: Boolean(/** @type {any} */ (note).star), note: String(/** @type {any} */ (note).note ?? '')});
-  }
+  for (const [model, note] of Object.entries(document?.notes ?? {})) notes.set(Number(model), readNote(note));
   return notes;
 }

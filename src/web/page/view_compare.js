@@ -1,16 +1,17 @@
 // Two to eight models side by side: samples, metrics, curves, architectures.
 
-import {ApiError, experimentPath, isAbsent} from './api.js';
+import {ApiError, isAbsent} from './api.js';
 import {Chart, d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './chart.js';
 import {chosenText, curveMetrics, measures} from './columns.js';
 import {differenceRows, diffGraphs, diffSamples} from './diff.js';
-import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge} from './dom.js';
+import {button, checkbox, el, fill, plainTable, refill, saveFile, select, stateBox, statusBadge, tableRegion} from './dom.js';
 import {toCsv, toJson} from './exports.js';
 import {colorOf} from './filter_bar.js';
 import {asReported, counted, formatCount, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
 import {keptOfOthers, SIDES} from './graph_state.js';
-import {allNodes, buildGraph} from './layout.js';
+import {allNodes} from './layout.js';
+import {ModelGraphs} from './model_graphs.js';
 import {OddMarks, STRIP} from './odd_marks.js';
 import {otherView, writeRoute} from './route.js';
 
@@ -40,8 +41,7 @@ export class CompareView {
     this.chart.tools.append(this.tools);
     this.graphs = el('section', {class: 'card view', 'aria-label': 'Architectures'});
     this.element = el('div', {class: 'view'}, this.state, this.samples, this.chart.element, this.graphs);
-    /** @type {Map<number, any>} a graph, or an ApiError */
-    this.known = new Map();
+    this.made = new ModelGraphs(store);
     /** @type {GraphDrawing[]} */
     this.drawings = [];
     /** @type {number[]|null} the models whose graphs stand at the left and at the right; null: none yet */
@@ -52,6 +52,7 @@ export class CompareView {
 
   destroy() {
     this.chart.destroy();
+    this.made.destroy();
     for (const drawing of this.drawings) drawing.destroy();
   }
 
@@ -86,8 +87,7 @@ export class CompareView {
       this.key = '';
       return;
     }
-    // The head may have time by now.
-    if (changes.has('table')) this.forget(({status}) => status === 503);
+    this.made.follow(changes);
     this.drawSamples(models);
     const {current} = this.store;
     // What an address names is offered, too.
@@ -259,11 +259,9 @@ export class CompareView {
   drawGraphs(models) {
     const [left, right] = this.graphPair(models);
     this.setPair([left, right]);
-    for (const model of [left, right]) this.loadGraph(model);
-    const a = this.known.get(left);
-    const b = this.known.get(right);
-    const key =
-        JSON.stringify([left, right, models, a === undefined || a === 'loading', b === undefined || b === 'loading']);
+    const a = this.made.get(left);
+    const b = this.made.get(right);
+    const key = JSON.stringify([left, right, models, a === null, b === null]);
     if (key === this.key) return;
     this.key = key;
     for (const drawing of this.drawings) drawing.destroy();
@@ -273,12 +271,8 @@ export class CompareView {
         el('div', {class: 'row'}, el('h2', {}, 'Architectures'),
            select('left', options, String(left), (gl) => this.store.setParams({gl})),
            select('right', options, String(right), (gr) => this.store.setParams({gr})));
-    if (a === 'loading' || b === 'loading' || a === undefined || b === undefined) {
-      fill(this.graphs, head, stateBox('loading', 'The graphs are being made …'));
-      return;
-    }
-    const failed = [a, b].find((g) => g instanceof ApiError);
-    if (failed) {
+    const failed = [a, b].find((made) => made instanceof ApiError);
+    if (failed instanceof ApiError) {
       fill(
           this.graphs, head,
           stateBox(
@@ -286,39 +280,15 @@ export class CompareView {
               `${failed.message}. Their samples are compared above.`));
       return;
     }
-    const pairs = diffGraphs(a, b);
-    const count = (/** @type {string} */ kind) => pairs.filter((p) => p.kind === kind).length;
-    const kinds = (/** @type {'left'|'right'} */ side) => new Map(pairs.flatMap((p) => {
-      const node = p[side];
-      return node ? [/** @type {[string, string]} */ ([node.path, p.kind])] : [];
-    }));
-    const panes = el('div', {class: 'cards'});
-    for (const [graph, side, model] of /** @type {[any, 'left'|'right', number][]} */ (
-             [[a, 'left', left], [b, 'right', right]])) {
-      const {open: o, zoom: z} = SIDES[side === 'left' ? 0 : 1];
-      const drawing = new GraphDrawing(graph, {
-        label: `Architecture of model ${model}`,
-        kinds: kinds(side),
-        kept: {open: this.store.param(o), zoom: this.store.param(z)},
-        moved: ({open, zoom}) => this.store.setParams({[o]: open, [z]: zoom})
-      });
-      drawing.makeReachable();
-      this.drawings.push(drawing);
-      panes.append(
-          el('div', {class: 'view'},
-             el('div', {class: 'row spread'},
-                el('h3', {},
-                   `model ${model}: ${counted(allNodes(graph.nodes).length, 'node')}, ${
-                       formatCount(graph.parameters)} parameters, ${formatCount(graph.flops)} FLOPs`),
-                button(
-                    'PNG', () => drawing.toPng().toBlob((blob) => {
-                      if (blob) saveFile(`model_${model}_compared.png`, blob);
-                    }),
-                    {class: 'quiet', 'aria-label': `Architecture of model ${model} as PNG`})),
-             drawing.element));
+    if (!a || !b) {
+      fill(this.graphs, head, stateBox('loading', 'The graphs are being made …'));
+      return;
     }
+    const {graph: leftGraph} = /** @type {import('./model_graphs.js').ModelGraph} */ (a);
+    const {graph: rightGraph} = /** @type {import('./model_graphs.js').ModelGraph} */ (b);
+    const pairs = diffGraphs(leftGraph, rightGraph);
+    const count = (/** @type {string} */ kind) => pairs.filter((p) => p.kind === kind).length;
     const differing = pairs.filter((p) => p.kind !== 'same');
-    const listed = differing.slice(0, LISTED);
     fill(
         this.graphs, head,
         el('div', {class: 'row'}, ...this.saveButtons('Differences', () => ({
@@ -329,38 +299,44 @@ export class CompareView {
            `${counted(count('same'), 'node')} the same, ${formatNumber(count('changed'))} changed, ${
                formatNumber(
                    count('left'))} only in model ${left}, ${formatNumber(count('right'))} only in model ${right}.`),
-        listed.length > 0 ?
-            el('div', {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': 'Differences'},
-               el('table', {}, el('caption', {class: 'hidden-text'}, 'Differences between the graphs'),
-                  el('thead', {},
-                     el('tr', {},
-                        ...['Node', 'Difference', `model ${left}`, `model ${right}`].map(
-                            (h) => el('th', {scope: 'col'}, h)))),
-                  el('tbody', {},
-                     ...listed.flatMap(
-                         (p) => p.kind === 'changed' ?
-                             p.changes.map(
-                                 (change) =>
-                                     el('tr', {},
-                                        el('td', {},
-                                           `≠ ${oneLine(p.left?.path, 120)}${
-                                               p.right?.path !== p.left?.path ? ` / ${oneLine(p.right?.path, 120)}` :
-                                                                                ''}`),
-                                        el('td', {}, oneLine(change.name, 60)),
-                                        el('td', {class: 'mono'}, oneLine(change.left, 120)),
-                                        el('td', {class: 'mono'}, oneLine(change.right, 120)))) :
-                                                                                [el('tr', {},
-                                                                                    el('td', {},
-                                                                                       `${p.kind === 'left' ? '−' : '+'                                                   } ${oneLine((p.left ?? p.right)?.path, 120)}`),
-                                                                                    el('td', {}, `only in model ${p.kind === 'left' ? left : right}`),
-                                                                                    el('td', {}, oneLine(p.left?.type ?? '', 60)),
-                                                                                    el('td', {}, oneLine(p.right?.type ?? '', 60)))])))) :
-                                                               null,
-                                                           differing.length > LISTED ?
-                                                               el('p', {class: 'muted'},
-                                                                  `${counted(differing.length - LISTED, 'more node')} in the CSV.`) :
-                                                               null,
-                                                           panes);
+        differing.length > 0 ? differencesTable(differing.slice(0, LISTED), left, right) : null,
+        differing.length > LISTED ?
+            el('p', {class: 'muted'}, `${counted(differing.length - LISTED, 'more node')} in the CSV.`) :
+            null,
+        el('div', {class: 'cards'}, this.pane(leftGraph, 'left', left, pairs),
+           this.pane(rightGraph, 'right', right, pairs)));
+  }
+
+  /**
+   * One of the two architectures, with its differences marked.
+   * @param {import('./layout.js').Graph} graph @param {'left'|'right'} side @param {number} model
+   * @param {import('./diff.js').NodePair[]} pairs
+   */
+  pane(graph, side, model, pairs) {
+    const {open: o, zoom: z} = SIDES[side === 'left' ? 0 : 1];
+    const drawing = new GraphDrawing(graph, {
+      label: `Architecture of model ${model}`,
+      kinds: new Map(pairs.flatMap((pair) => {
+        const node = pair[side];
+        return node ? [/** @type {[string, string]} */ ([node.path, pair.kind])] : [];
+      })),
+      kept: {open: this.store.param(o), zoom: this.store.param(z)},
+      moved: ({open, zoom}) => this.store.setParams({[o]: open, [z]: zoom})
+    });
+    drawing.makeReachable();
+    this.drawings.push(drawing);
+    return el(
+        'div', {class: 'view'},
+        el('div', {class: 'row spread'},
+           el('h3', {},
+              `model ${model}: ${counted(allNodes(graph.nodes).length, 'node')}, ${
+                  formatCount(graph.parameters)} parameters, ${formatCount(graph.flops)} FLOPs`),
+           button(
+               'PNG', () => drawing.toPng().toBlob((blob) => {
+                 if (blob) saveFile(`model_${model}_compared.png`, blob);
+               }),
+               {class: 'quiet', 'aria-label': `Architecture of model ${model} as PNG`})),
+        drawing.element);
   }
 
   /**
@@ -383,32 +359,29 @@ export class CompareView {
   }
 
   headIsBack() {
-    this.forget((error) => !isAbsent(error));
-    this.store.changed('graphs');
+    this.made.headIsBack();
   }
+}
 
-  /**
-   * Graphs that could not be had are asked for again.
-   * @param {(error: ApiError) => boolean} which
-   */
-  forget(which) {
-    for (const [model, graph] of this.known) {
-      if (graph instanceof ApiError && which(graph)) this.known.delete(model);
+/**
+ * Each changed attribute of a node, and each node of one side only, on a line.
+ * @param {import('./diff.js').NodePair[]} pairs @param {number} left @param {number} right  the models
+ */
+function differencesTable(pairs, left, right) {
+  const mono = (/** @type {string|undefined} */ text, /** @type {number} */ limit) =>
+      el('span', {class: 'mono'}, oneLine(text ?? '', limit));
+  const rows = pairs.flatMap(({kind, left: a, right: b, changes}) => {
+    if (kind !== 'changed') {
+      return [[
+        `${kind === 'left' ? '−' : '+'} ${oneLine((a ?? b)?.path, 120)}`,
+        `only in model ${kind === 'left' ? left : right}`, mono(a?.type, 60), mono(b?.type, 60)
+      ]];
     }
-  }
-
-  /** @param {number} model */
-  async loadGraph(model) {
-    if (this.known.has(model)) return;
-    this.known.set(model, 'loading');
-    try {
-      this.known.set(
-          model,
-          buildGraph(await this.store.api.json(
-              `${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${model}/graph`)));
-    } catch (error) {
-      this.known.set(model, error instanceof ApiError ? error : new ApiError(-1, String(error)));
-    }
-    this.store.changed('graphs');
-  }
+    const renamed = b?.path === a?.path ? '' : ` / ${oneLine(b?.path, 120)}`;
+    return changes.map((change) => [
+      `≠ ${oneLine(a?.path, 120)}${renamed}`, oneLine(change.name, 60), mono(change.left, 120), mono(change.right, 120)
+    ]);
+  });
+  const header = ['Node', 'Difference', `model ${left}`, `model ${right}`];
+  return tableRegion('Differences', {}, plainTable('Differences between the graphs', header, rows));
 }

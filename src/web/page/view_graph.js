@@ -1,13 +1,14 @@
 // The architecture of one model.
 
-import {ApiError, experimentPath, isAbsent} from './api.js';
+import {ApiError, isAbsent} from './api.js';
 import {choiceDepths} from './axes.js';
 import {chosenText} from './columns.js';
 import {button, el, fill, plainTable, saveFile, stateBox, tableRegion} from './dom.js';
 import {toCsv} from './exports.js';
 import {counted, formatCount, formatNumber, oneLine, valueText} from './format.js';
 import {attributesText, GraphDrawing, shapeText} from './graph_drawing.js';
-import {allNodes, buildGraph} from './layout.js';
+import {allNodes} from './layout.js';
+import {ModelGraphs} from './model_graphs.js';
 import {otherView, writeRoute} from './route.js';
 
 const LISTED = 500;
@@ -18,9 +19,9 @@ export class GraphView {
     this.store = store;
     this.model = /** @type {number} */ (store.route.model);
     this.title = `Architecture of model ${this.model}`;
-    this.abort = new AbortController();
-    /** @type {any} as `show-graph --json` prints it */
-    this.document = null;
+    this.graphs = new ModelGraphs(store);
+    /** @type {import('./model_graphs.js').ModelGraph|null} what is drawn */
+    this.shown = null;
     this.place = el('div', {class: 'view'});
     this.element =
         el('div', {class: 'view'},
@@ -31,38 +32,36 @@ export class GraphView {
     fill(
         this.place,
         stateBox('loading', 'The graph is being made …', 'It is made as an export makes it: this may take a moment.'));
-    this.load();
+    this.show();
   }
 
   destroy() {
-    this.abort.abort();
+    this.graphs.destroy();
     this.drawing?.destroy();
   }
 
   /** @param {Set<string>} changes */
   update(changes) {
-    if (!this.why) return;
-    this.showSample(this.why);
-    // The head may have time by now.
-    if (this.why.status === 503 && changes.has('table')) this.headIsBack();
+    this.graphs.follow(changes);
+    this.show();
   }
 
   headIsBack() {
-    if (!this.why || isAbsent(this.why)) return;
-    this.why = undefined;
-    this.load();
+    this.graphs.headIsBack();
   }
 
-  async load() {
-    try {
-      this.document = await this.store.api.json(
-          `${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${this.model}/graph`,
-          this.abort.signal);
-      this.show(buildGraph(this.document));
-    } catch (error) {
-      if (this.abort.signal.aborted) return;
-      this.why = error instanceof ApiError ? error : new ApiError(-1, String(error));
-      this.showSample(this.why);
+  show() {
+    const got = this.graphs.get(this.model);
+    if (got instanceof ApiError) {
+      // The model may have a row by now.
+      this.showSample(got);
+    } else if (got && got !== this.shown) {
+      this.shown = got;
+      try {
+        this.draw(got);
+      } catch (error) {
+        this.showSample(new ApiError(-1, String(error)));
+      }
     }
   }
 
@@ -95,8 +94,8 @@ export class GraphView {
            }))));
   }
 
-  /** @param {import('./layout.js').Graph} graph */
-  show(graph) {
+  /** @param {import('./model_graphs.js').ModelGraph} made */
+  draw({document, graph}) {
     const nodes = allNodes(graph.nodes);
     const details =
         el('section', {class: 'card view', 'aria-label': 'Node', 'aria-live': 'polite'},
@@ -171,7 +170,7 @@ export class GraphView {
               button(
                   'JSON',
                   () => saveFile(
-                      `${name}.json`, new Blob([JSON.stringify(this.document, null, 1)], {type: 'application/json'})),
+                      `${name}.json`, new Blob([JSON.stringify(document, null, 1)], {type: 'application/json'})),
                   {class: 'quiet'}),
               button(
                   'SVG', () => saveFile(`${name}.svg`, new Blob([drawing.toSvg()], {type: 'image/svg+xml'})),

@@ -2,8 +2,7 @@ import {ApiError} from '../../../src/web/page/api.js';
 import {chosenText} from '../../../src/web/page/columns.js';
 import {differenceRows, diffGraphs, diffSamples} from '../../../src/web/page/diff.js';
 import {allNodes, buildGraph, isotonic, layered, layoutGraph} from '../../../src/web/page/layout.js';
-import {CompareView} from '../../../src/web/page/view_compare.js';
-import {GraphView} from '../../../src/web/page/view_graph.js';
+import {ModelGraphs} from '../../../src/web/page/model_graphs.js';
 
 import {check, equal, test} from './harness.js';
 import {sampleTable} from './sample_table.js';
@@ -145,32 +144,53 @@ test('samples side by side mark what differs, inactive choices too', () => {
       [['op', ['conv', 'skip'], true], ['kernel', ['3', null], true], ['inputs', ['[a, c]', '[b, c]'], true]]);
 });
 
-test('a graph that could not be had is asked for again: when the head is back, or may have time', () => {
+test('a graph that could not be had is asked for again: when the head is back, or may have time', async () => {
   /** @param {number} status */
-  const loads = (status) => {
+  const asked = async (status) => {
     let count = 0;
-    const view = () => Object.assign(Object.create(GraphView.prototype), {
-      why: new ApiError(status, ''),
-      showSample() {},
-      load: () => ++count
-    });
-    const of = (/** @type {() => void} */ call) => {
-      count = 0;
-      call();
-      return count;
+    const store = {
+      route: {id: 'a'},
+      changed() {},
+      api: {
+        async json() {
+          ++count;
+          throw new ApiError(status, '');
+        }
+      }
     };
-    return [
-      of(() => view().headIsBack()), of(() => view().update(new Set(['table']))),
-      of(() => view().update(new Set(['theme'])))
-    ];
+    const graphs = new ModelGraphs(/** @type {any} */ (store));
+    const once = async (/** @type {() => void} */ call) => {
+      call();
+      count = 0;
+      const first = graphs.get(1);
+      await Promise.resolve();
+      return [count, first === null];
+    };
+    await once(() => {});
+    await new Promise((resolve) => setTimeout(resolve));
+    const results = [];
+    for (const call of [
+             () => graphs.headIsBack(), () => graphs.follow(new Set(['table'])),
+             () => graphs.follow(new Set(['theme']))]) {
+      results.push((await once(call))[0]);
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    return results;
   };
-  equal([0, 503, 500, 404, 409].map(loads), [[1, 0, 0], [1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]]);
+  const answers = [];
+  for (const status of [0, 503, 500, 404, 409]) answers.push(await asked(status));
+  equal(answers, [[1, 0, 0], [1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]]);
+});
 
-  const known = new Map(/** @type {[number, any][]} */ (
-      [[1, new ApiError(0, '')], [2, new ApiError(409, '')], [3, 'loading'], [4, {nodes: []}]]));
+test('a view is told of graphs, and only where something changed', async () => {
   /** @type {string[]} */
   const told = [];
-  const store = {changed: (/** @type {string} */ what) => told.push(what)};
-  Object.assign(Object.create(CompareView.prototype), {known, store}).headIsBack();
-  equal([[...known.keys()], told], [[2, 3, 4], ['graphs']]);
+  const document = {name: 'net', nodes: [node('a', 'Conv2d', ['x'])], inputs: [], outputs: ['a'], warnings: []};
+  const store = {route: {id: 'a'}, changed: (/** @type {string} */ what) => told.push(what), api: {json: async () => document}};
+  const graphs = new ModelGraphs(/** @type {any} */ (store));
+  equal(graphs.get(1), null);
+  await new Promise((resolve) => setTimeout(resolve));
+  equal([/** @type {any} */ (graphs.get(1)).document === document, told], [true, ['graphs']]);
+  graphs.headIsBack();
+  equal(told, ['graphs']);
 });

@@ -564,6 +564,14 @@ test('notes are saved in their order, however long the first one takes', async (
   equal([notes.get(1)?.note, notes.get(2)?.note], ['three', 'other']);
 });
 
+test('a note has lines as a field has them, whichever client wrote it', async () => {
+  const head = new Head();
+  const {notes} = await head.open();
+  head.store.api.send = async (_, path, note) => ({...note, note: 'one\r\ntwo\rthree'});
+  await head.store.setNote(1, {star: true, note: ''});
+  equal(notes.get(1), {star: true, note: 'one\ntwo\nthree'});
+});
+
 /** A store of a new tab, before a server that accepts one token; `stored`: what the tab has kept, `others`: of others. */
 async function tokensOf(stored, others) {
   const store = new Store();
