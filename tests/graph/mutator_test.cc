@@ -1,5 +1,6 @@
 #include "src/graph/mutator.h"
 
+#include <algorithm>
 #include <map>
 
 #include "gmock/gmock.h"
@@ -193,6 +194,50 @@ TEST_F(GraphSpaceTest, AWidthIsFollowedThroughAView) {
                         "float32[-1, 8, 6, 6]"));
   Chooser same = Follow({});
   EXPECT_TRUE(fixed->Materialise(same).ok());
+}
+
+TEST_F(GraphSpaceTest, AListThatIsChangedIsNoShapeThatAViewCouldNotHave) {
+  // [-1, 7] becomes [-1, 144] before the view reads it.
+  v1::ModelGraph base = NetWithView(R"pb(
+    name: "sizes"
+    op {
+      type: "prim::ListConstruct"
+      attr {
+        key: "0"
+        value { i: -1 }
+      }
+      attr {
+        key: "1"
+        value { i: 7 }
+      }
+    })pb");
+  auto* const nodes = base.mutable_graphs(0)->mutable_nodes();
+  *nodes->Add() = Parse<v1::Node>(R"pb(
+    name: "change"
+    inputs { node: "sizes" arg: "l" }
+    op {
+      type: "aten::_set_item.t"
+      attr {
+        key: "idx"
+        value { i: 1 }
+      }
+      attr {
+        key: "el"
+        value { i: 144 }
+      }
+    })pb");
+  std::rotate(nodes->begin(), nodes->end() - 2, nodes->end());
+  const auto space = GraphSpace::Create(base, Parse<v1::SpaceConfig>(R"(mutator {
+    value_choice { target: "conv2" attr: "out_channels" label: "w" candidate: [ { i: 4 }, { i: 2 } ] propagate: true } })"),
+                                        ops::FindOp, kNoModules);
+  ASSERT_TRUE(space.ok()) << space.status();
+  Chooser same = Follow({});
+  const auto model = space->Materialise(same);
+  EXPECT_TRUE(model.ok()) << model.status();
+  // What the view makes of another width is not known.
+  Chooser other = Follow({{"w", 1}});
+  EXPECT_THAT(std::string(space->Materialise(other).status().message()),
+              HasSubstr("node 'head.fc1' (Linear): in_features cannot follow a changed width"));
 }
 
 TEST_F(GraphSpaceTest, ADepthwiseConvolutionStaysOneWhenItsWidthIsPropagated) {
