@@ -225,6 +225,24 @@ absl::StatusOr<std::string> OpSchema::CppModule(const Attributes&) const {
   return absl::UnimplementedError(absl::StrCat("operator ", type_, " has no counterpart in LibTorch's C++ front end"));
 }
 
+std::vector<SourceExpression> OpSchema::PythonArguments(const Attributes&, const v1::Node&,
+                                                        std::vector<SourceExpression> inputs) const {
+  return inputs;
+}
+
+std::string OpSchema::PythonTargets(const std::vector<std::string>& variables) const {
+  return absl::StrJoin(variables, ", ");
+}
+
+absl::StatusOr<SourceExpression> OpSchema::CppForward(const Attributes&, const v1::Node&, const std::string& module,
+                                                      std::vector<SourceExpression> inputs) const {
+  return absl::StrCat(module, "->forward(", absl::StrJoin(inputs, ", "), ")");
+}
+
+SourceExpression OpSchema::CppResult(const Attributes&, const std::string& result, size_t slot) const {
+  return absl::StrCat("std::get<", slot, ">(", result, ")");
+}
+
 absl::StatusOr<std::string> OpSchema::TorchScriptBody(const Attributes&, const v1::Node&, bool /*frozen*/) const {
   return absl::UnimplementedError(absl::StrCat("operator ", type_, " has no TorchScript form"));
 }

@@ -159,6 +159,19 @@ class OpSchema {
   // "torch::nn::Conv2d(torch::nn::Conv2dOptions(...))". UNIMPLEMENTED if LibTorch has no such module and the operator
   // does not override this.
   virtual absl::StatusOr<std::string> CppModule(const Attributes& attributes) const;
+  // Module operators: how the module is called in source code, where `inputs` holds the expressions of the inputs of
+  // `node`. Operators take and give their values one by one; torch.nn and LibTorch's front end may have tuples, names
+  // and further arguments. The arguments in Python.
+  virtual std::vector<SourceExpression> PythonArguments(const Attributes& attributes, const v1::Node& node,
+                                                        std::vector<SourceExpression> inputs) const;
+  // What the call is assigned to in Python, for a variable for each output: "out, (h, c)".
+  virtual std::string PythonTargets(const std::vector<std::string>& variables) const;
+  // The call in C++: "module->forward(x)". UNIMPLEMENTED if LibTorch's module cannot be called so.
+  virtual absl::StatusOr<SourceExpression> CppForward(const Attributes& attributes, const v1::Node& node,
+                                                      const std::string& module,
+                                                      std::vector<SourceExpression> inputs) const;
+  // In C++, output `slot` of several, where `result` holds what the call returned.
+  virtual SourceExpression CppResult(const Attributes& attributes, const std::string& result, size_t slot) const;
   // Module operators: the file of torch.nn.modules that has the class in Python ("conv" has Conv2d); empty: it is not
   // known.
   virtual std::string TorchModuleFile() const { return ""; }

@@ -23,6 +23,8 @@ bool IsOneOf(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+using Sources = ModuleCalls::Sources;
+
 class ModuleSchema final : public graph::OpSchema {
  public:
   explicit ModuleSchema(ModuleSpec spec) : OpSchema(spec.type), spec_(std::move(spec)) {
@@ -52,6 +54,24 @@ class ModuleSchema final : public graph::OpSchema {
   }
   absl::StatusOr<std::string> CppModule(const Attributes& attributes) const override {
     return spec_.cpp ? spec_.cpp(attributes) : CppOptions(type(), spec_.attributes, attributes);
+  }
+  Sources PythonArguments(const Attributes& attributes, const v1::Node& node, Sources inputs) const override {
+    const auto& own = spec_.calls.python_arguments;
+    return own ? own(attributes, node, std::move(inputs))
+               : OpSchema::PythonArguments(attributes, node, std::move(inputs));
+  }
+  std::string PythonTargets(const Sources& variables) const override {
+    return spec_.calls.python_targets ? spec_.calls.python_targets(variables) : OpSchema::PythonTargets(variables);
+  }
+  absl::StatusOr<std::string> CppForward(const Attributes& attributes, const v1::Node& node, const std::string& module,
+                                         Sources inputs) const override {
+    const auto& own = spec_.calls.cpp_forward;
+    return own ? own(attributes, node, module, std::move(inputs))
+               : OpSchema::CppForward(attributes, node, module, std::move(inputs));
+  }
+  std::string CppResult(const Attributes& attributes, const std::string& result, size_t slot) const override {
+    const auto& own = spec_.calls.cpp_result;
+    return own ? own(attributes, result, slot) : OpSchema::CppResult(attributes, result, slot);
   }
   std::string TorchModuleFile() const override { return spec_.torchscript.file; }
   absl::StatusOr<std::string> TorchScriptBody(const Attributes& attributes, const v1::Node& node,
@@ -178,6 +198,12 @@ int64_t SlidingSize(int64_t input, int64_t kernel, int64_t stride, int64_t paddi
   int64_t size = span / stride + 1;
   if (ceil && (size - 1) * stride >= input + padding) --size;
   return size;
+}
+
+absl::Status CppNeedsBatch(const v1::Node& node) {
+  const bool alone = node.outputs_size() > 0 && node.outputs(0).shape().dims_size() == 2;
+  return alone ? absl::UnimplementedError("LibTorch's module takes batches, and here is a sequence alone")
+               : absl::OkStatus();
 }
 
 std::string CppInts(const Dims& values) {

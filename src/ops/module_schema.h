@@ -46,6 +46,18 @@ AttributeSpec Optional(std::string name, AttributeKind kind, int length = 0);
 
 // ---- Schemas ----
 
+// How source code calls the module (OpSchema::PythonArguments, PythonTargets, CppForward and CppResult).
+struct ModuleCalls {
+  using Sources = std::vector<std::string>;
+
+  std::function<Sources(const Attributes& attributes, const v1::Node& node, Sources inputs)> python_arguments = nullptr;
+  std::function<std::string(const Sources& variables)> python_targets = nullptr;
+  std::function<absl::StatusOr<std::string>(const Attributes& attributes, const v1::Node& node,
+                                            const std::string& module, Sources inputs)>
+      cpp_forward = nullptr;
+  std::function<std::string(const Attributes& attributes, const std::string& result, size_t slot)> cpp_result = nullptr;
+};
+
 // The definition of a module operator; fields that are left out have the default of OpSchema.
 struct ModuleSpec {
   std::string type;
@@ -65,6 +77,7 @@ struct ModuleSpec {
   std::function<int(const Attributes& attributes)> count_outputs = nullptr;
   // Attributes that are arguments of forward, not of the constructor, in Python and C++.
   std::vector<std::string> forward_attributes = {};
+  ModuleCalls calls = {};
 };
 
 std::unique_ptr<graph::OpSchema> MakeModule(ModuleSpec spec);
@@ -102,6 +115,10 @@ int64_t SlidingSize(int64_t input, int64_t kernel, int64_t stride, int64_t paddi
                     bool ceil = false);
 
 // ---- C++ source ----
+
+// UNIMPLEMENTED if the first output of `node` has no batch dimension: LibTorch's recurrent networks and its attention
+// take batches only.
+absl::Status CppNeedsBatch(const v1::Node& node);
 
 // "{2, 2}"; a single number if all are equal.
 std::string CppInts(const Dims& values);

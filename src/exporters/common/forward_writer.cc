@@ -159,12 +159,16 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
   return absl::OkStatus();
 }
 
+const graph::OpSchema* ForwardWriter::SchemaOf(const v1::Node& node) const {
+  return node.has_op() ? model_.find_op(node.op().type()) : nullptr;
+}
+
 bool ForwardWriter::MayWait(const v1::Node& node, const std::string& expression, const Value& value) const {
   constexpr size_t kLongest = 60;
   if (value.uses != 1 || value.kind == v1::ValueType::TENSOR || !node.has_op() || expression.size() > kLongest) {
     return false;
   }
-  const graph::OpSchema* const schema = model_.find_op(node.op().type());
+  const graph::OpSchema* const schema = SchemaOf(node);
   return schema == nullptr ? node.op().type() == "prim::ListConstruct" : schema->MayStandWithinExpressions();
 }
 

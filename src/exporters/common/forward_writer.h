@@ -62,6 +62,8 @@ class ForwardWriter {
 
   // The message of an assertion; may be empty.
   static std::string MessageOf(const v1::Node& node);
+  // What is known of the node's operator; nullptr: nothing, or the node has none.
+  const graph::OpSchema* SchemaOf(const v1::Node& node) const;
   // The arguments of an aten operator by name: its inputs and attributes.
   absl::StatusOr<std::map<std::string, std::string>> Arguments(const v1::Node& node,
                                                                const std::vector<Input>& inputs) const;

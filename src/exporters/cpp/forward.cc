@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <set>
 
@@ -10,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "absl/strings/substitute.h"
 #include "src/base/source_literals.h"
 #include "src/base/status.h"
 #include "src/exporters/common/module_tree.h"
@@ -75,40 +73,6 @@ const v1::Value* FindAttribute(const v1::Node& node, const std::string& key) {
 
 void Indent(const Lines& from, Lines* to) {
   for (const std::string& line : from) to->push_back("  " + line);
-}
-
-bool IsType(const v1::Node& node, std::initializer_list<absl::string_view> types) {
-  return node.has_op() && std::find(types.begin(), types.end(), node.op().type()) != types.end();
-}
-
-// Attention over [batch, length, features]: LibTorch's module does not support this layout.
-bool IsBatchFirstAttention(const v1::Node& node) {
-  const v1::Value* const value = IsType(node, {"MultiheadAttention"}) ? FindAttribute(node, "batch_first") : nullptr;
-  return value != nullptr && value->b();
-}
-
-// The arguments of LibTorch's attention, where masks have fixed positions.
-std::string AttentionArguments(const v1::Node& node, std::vector<std::string> inputs) {
-  if (IsBatchFirstAttention(node)) {
-    for (size_t i = 0; i < 3; ++i) absl::StrAppend(&inputs[i], ".transpose(0, 1)");
-  }
-  std::map<std::string, std::string> masks = {{"key_padding_mask", "{}"}, {"attn_mask", "{}"}};
-  for (size_t i = 3; i < inputs.size(); ++i) {
-    const std::string& name = node.inputs(static_cast<int>(i)).arg();
-    masks[name] = inputs[i];
-    if (name != "attn_mask") continue;
-    // LibTorch adds the mask to the scores, so a boolean mask is converted.
-    masks[name] = absl::Substitute(
-        "$0.is_floating_point() ? $0 : torch::zeros($0.sizes(), $1.options()).masked_fill($0, "
-        "-std::numeric_limits<float>::infinity())",
-        inputs[i], inputs[0]);
-  }
-  const auto flag = [&](const char* name) {
-    const v1::Value* const value = FindAttribute(node, name);
-    return value == nullptr || value->b() ? "true" : "false";
-  };
-  return absl::StrCat(absl::StrJoin(inputs.begin(), inputs.begin() + 3, ", "), ", ", masks["key_padding_mask"], ", ",
-                      flag("need_weights"), ", ", masks["attn_mask"], ", ", flag("average_attn_weights"));
 }
 
 // Names that the function must not use for its variables.
@@ -227,7 +191,7 @@ absl::StatusOr<std::string> CppForward::CallOperator(const v1::Node& node, const
       absl::EndsWith(inputs[0].expression, kSizes)) {
     return absl::StrCat(absl::StripSuffix(inputs[0].expression, kSizes), ".size(", index->i(), ")");
   }
-  if (const graph::OpSchema* const schema = model_.find_op(node.op().type())) {
+  if (const graph::OpSchema* const schema = SchemaOf(node)) {
     using Arguments = std::map<std::string, std::string>;
     LANISTA_ASSIGN_OR_RETURN(const Arguments arguments, ForwardWriter::Arguments(node, inputs));
     absl::StatusOr<std::string> call = schema->CppCall(arguments);
@@ -245,14 +209,11 @@ std::string CppForward::Slot(const v1::Node& node, const std::string& result, si
     return FromIValue(absl::StrCat(result, ".at(", slot, ")"),
                       known ? node.outputs(static_cast<int>(slot)) : v1::ValueType());
   }
-  // LibTorch's LSTM returns (output, (h, c)).
-  if (node.has_op() && node.op().type() == "LSTM" && slot > 0) {
-    return absl::StrCat("std::get<", slot - 1, ">(std::get<1>(", result, "))");
-  }
   if (node.has_opaque()) return absl::StrCat(result, ".toTupleRef().elements().at(", slot, ").toTensor()");
   if (node.has_op() && node.op().type() == "prim::ListUnpack") return absl::StrCat(result, ".at(", slot, ")");
-  return absl::StrCat("std::get<", slot, ">(", result, ")",
-                      slot == 0 && IsBatchFirstAttention(node) ? ".transpose(0, 1)" : "");
+  const graph::OpSchema* const schema = SchemaOf(node);
+  return schema == nullptr ? absl::StrCat("std::get<", slot, ">(", result, ")")
+                           : schema->CppResult(graph::Attributes(*schema, node.op()), result, slot);
 }
 
 absl::StatusOr<std::string> CppForward::Primitive(const v1::Node& node, const std::vector<Input>& inputs) const {
@@ -271,24 +232,17 @@ absl::StatusOr<std::string> CppForward::CallModule(const v1::Node& node, const s
   if (IsBuiltIn(node)) return member;
   std::vector<std::string> arguments;
   for (const Input& input : inputs) arguments.push_back(input.expression);
-  if (IsType(node, {"RNN", "LSTM", "GRU", "MultiheadAttention"}) && node.outputs_size() > 0 &&
-      node.outputs(0).shape().dims_size() == 2) {
-    return absl::UnimplementedError("LibTorch's module takes batches, and here is a sequence alone");
-  }
-  if (IsType(node, {"MultiheadAttention"})) {
-    return absl::StrCat(member, "->forward(", AttentionArguments(node, std::move(arguments)), ")");
-  }
-  if (IsType(node, {"LSTM", "LSTMCell"}) && arguments.size() == 3) {
-    arguments = {arguments[0], absl::StrCat("std::make_tuple(", arguments[1], ", ", arguments[2], ")")};
+  if (node.has_op()) {
+    const graph::OpSchema* const schema = SchemaOf(node);
+    if (schema == nullptr) return absl::InternalError(absl::StrCat("there is no operator ", node.op().type()));
+    return schema->CppForward(graph::Attributes(*schema, node.op()), node, member, std::move(arguments));
   }
   if (node.has_opaque() &&
       (inputs.size() != 1 || inputs[0].kind != v1::ValueType::TENSOR || NumOutputs(model_, node) > 1)) {
     return absl::StrCat(member, "->run({", absl::StrJoin(arguments, ", "), "})",
                         NumOutputs(model_, node) > 1 ? "" : ".toTensor()");
   }
-  const v1::Value* const indices = node.has_op() ? FindAttribute(node, "return_indices") : nullptr;
-  return absl::StrCat(member, indices != nullptr && indices->b() ? "->forward_with_indices(" : "->forward(",
-                      absl::StrJoin(arguments, ", "), ")");
+  return absl::StrCat(member, "->forward(", absl::StrJoin(arguments, ", "), ")");
 }
 
 bool CppForward::IsInline(const v1::Node& node) {

@@ -74,19 +74,6 @@ absl::StatusOr<std::string> DispatcherCall(const std::string& type, const std::m
   return absl::StrCat("torch.ops.", type.substr(0, colons), ".", name, "(", absl::StrJoin(written, ", "), ")");
 }
 
-// The value of attribute `key`; nullptr: the node does not have it.
-const v1::Value* FindAttribute(const v1::Node& node, const std::string& key) {
-  for (const v1::Attribute& attribute : node.op().attr()) {
-    if (attribute.key() == key) return &attribute.value();
-  }
-  return nullptr;
-}
-
-// Whether the module has two states: torch.nn takes and returns them as a tuple.
-bool HasCellState(const v1::Node& node) {
-  return node.has_op() && (node.op().type() == "LSTM" || node.op().type() == "LSTMCell");
-}
-
 constexpr char kAppend[] = ".append(";
 
 bool IsAppend(const v1::Node& node) { return node.has_op() && node.op().type() == "aten::append.t"; }
@@ -148,30 +135,16 @@ std::string PythonTuple(const std::vector<int64_t>& dims) {
   return absl::StrCat("(", absl::StrJoin(dims, ", "), dims.size() == 1 ? ",)" : ")");
 }
 
-// The arguments of the module's call. Here operators take all values one by one; torch.nn takes the states of an LSTM
-// as a tuple, and masks by name.
-std::vector<std::string> PythonForward::ModuleArguments(const v1::Node& node, const std::vector<Input>& inputs) const {
-  std::vector<std::string> arguments;
-  for (const Input& input : inputs) arguments.push_back(input.expression);
-  if (HasCellState(node) && arguments.size() == 3) {
-    return {arguments[0], absl::StrCat("(", arguments[1], ", ", arguments[2], ")")};
-  }
-  if (!node.has_op() || node.op().type() != "MultiheadAttention") return arguments;
-  for (size_t i = 3; i < arguments.size(); ++i) {
-    arguments[i] = absl::StrCat(node.inputs(static_cast<int>(i)).arg(), "=", arguments[i]);
-  }
-  for (const char* const name : {"need_weights", "average_attn_weights"}) {
-    const v1::Value* const value = FindAttribute(node, name);
-    if (value != nullptr && !value->b()) arguments.push_back(absl::StrCat(name, "=False"));
-  }
-  return arguments;
-}
-
 absl::StatusOr<std::string> PythonForward::Expression(const v1::Node& node, const std::vector<Input>& inputs) {
   if (OwnsModule(node)) {
     const std::string& attribute = attributes_.at(graph::ModuleOf(node));
     if (IsBuiltIn(node)) return attribute;
-    return absl::StrCat(attribute, "(", absl::StrJoin(ModuleArguments(node, inputs), ", "), ")");
+    std::vector<std::string> arguments;
+    for (const Input& input : inputs) arguments.push_back(input.expression);
+    if (const graph::OpSchema* const schema = SchemaOf(node)) {
+      arguments = schema->PythonArguments(graph::Attributes(*schema, node.op()), node, std::move(arguments));
+    }
+    return absl::StrCat(attribute, "(", absl::StrJoin(arguments, ", "), ")");
   }
   if (!node.has_op()) return absl::InvalidArgumentError("it is still a choice");
   const std::string& type = node.op().type();
@@ -201,7 +174,7 @@ absl::StatusOr<std::string> PythonForward::AtenCall(const v1::Node& node, const 
   using Arguments = std::map<std::string, std::string>;
   LANISTA_ASSIGN_OR_RETURN(const Arguments arguments, ForwardWriter::Arguments(node, inputs));
   if (IsAppend(node)) return Append(arguments);
-  if (const graph::OpSchema* const schema = model_.find_op(node.op().type())) return schema->PythonCall(arguments);
+  if (const graph::OpSchema* const schema = SchemaOf(node)) return schema->PythonCall(arguments);
   return DispatcherCall(node.op().type(), arguments, model_.signatures);
 }
 
@@ -232,8 +205,9 @@ void PythonForward::Assign(const v1::Node& node, const std::vector<Target>& targ
   const bool unpacks =
       node.has_op() && (node.op().type() == "prim::ListUnpack" || node.op().type() == "prim::TupleUnpack");
   const std::string comma = unpacks && names.size() == 1 ? "," : "";
-  if (names.size() == 3 && HasCellState(node)) names = {names[0], absl::StrCat("(", names[1], ", ", names[2], ")")};
-  lines->push_back(any ? absl::StrCat(absl::StrJoin(names, ", "), comma, " = ", expression) : expression);
+  const graph::OpSchema* const schema = SchemaOf(node);
+  const std::string left = schema == nullptr ? absl::StrJoin(names, ", ") : schema->PythonTargets(names);
+  lines->push_back(any ? absl::StrCat(left, comma, " = ", expression) : expression);
 }
 
 void PythonForward::Branch(const v1::Node& node, const std::vector<Target>& targets, const Lines& training,

@@ -41,7 +41,6 @@ class PythonForward : public ForwardWriter {
   absl::StatusOr<std::string> Literal(const std::string& argument, const v1::Value& value) const override;
 
  private:
-  std::vector<std::string> ModuleArguments(const v1::Node& node, const std::vector<Input>& inputs) const;
   absl::StatusOr<std::string> Primitive(const v1::Node& node, const std::vector<Input>& inputs) const;
   absl::StatusOr<std::string> AtenCall(const v1::Node& node, const std::vector<Input>& inputs) const;
 

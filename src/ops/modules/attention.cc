@@ -151,6 +151,47 @@ absl::StatusOr<std::string> CppAttention(const std::vector<AttributeSpec>& specs
   return CppOptions("MultiheadAttention", plain, a);
 }
 
+// Masks are passed by name.
+Names PythonAttentionArguments(const Attributes& a, const v1::Node& node, Names inputs) {
+  for (size_t i = 3; i < inputs.size(); ++i) {
+    inputs[i] = absl::StrCat(node.inputs(static_cast<int>(i)).arg(), "=", inputs[i]);
+  }
+  for (const char* const name : {"need_weights", "average_attn_weights"}) {
+    if (!a.Bool(name)) inputs.push_back(absl::StrCat(name, "=False"));
+  }
+  return inputs;
+}
+
+// LibTorch's module knows no batch_first, and masks have fixed positions.
+absl::StatusOr<std::string> CppAttentionForward(const Attributes& a, const v1::Node& node, const std::string& module,
+                                                Names inputs) {
+  LANISTA_RETURN_IF_ERROR(CppNeedsBatch(node));
+  if (a.Bool("batch_first")) {
+    for (const int i : {kQuery, kKey, kValue}) absl::StrAppend(&inputs[i], ".transpose(0, 1)");
+  }
+  std::string key_padding_mask = "{}", attn_mask = "{}";
+  for (size_t i = 3; i < inputs.size(); ++i) {
+    if (node.inputs(static_cast<int>(i)).arg() == "key_padding_mask") {
+      key_padding_mask = inputs[i];
+      continue;
+    }
+    // LibTorch adds the mask to the scores, so a boolean mask is converted.
+    attn_mask = absl::Substitute(
+        "$0.is_floating_point() ? $0 : torch::zeros($0.sizes(), $1.options()).masked_fill($0, "
+        "-std::numeric_limits<float>::infinity())",
+        inputs[i], inputs[kQuery]);
+  }
+  const auto flag = [&a](const char* name) { return a.Bool(name) ? "true" : "false"; };
+  return absl::StrCat(module, "->forward(", inputs[kQuery], ", ", inputs[kKey], ", ", inputs[kValue], ", ",
+                      key_padding_mask, ", ", flag("need_weights"), ", ", attn_mask, ", ", flag("average_attn_weights"),
+                      ")");
+}
+
+std::string CppAttentionResult(const Attributes& a, const std::string& result, size_t slot) {
+  return absl::StrCat("std::get<", slot, ">(", result, ")",
+                      slot == 0 && a.Bool("batch_first") ? ".transpose(0, 1)" : "");
+}
+
 // Writes the ONNX nodes. All tensors are [batch, length, features].
 class AttentionInOnnx {
  public:
@@ -303,6 +344,9 @@ ModuleSpec MultiheadAttention() {
   spec.max_inputs = 5;
   spec.outputs = 2;
   spec.forward_attributes = {"need_weights", "average_attn_weights"};
+  spec.calls.python_arguments = PythonAttentionArguments;
+  spec.calls.cpp_forward = CppAttentionForward;
+  spec.calls.cpp_result = CppAttentionResult;
   return spec;
 }
 

@@ -35,6 +35,12 @@ absl::StatusOr<std::string> CppWithoutIndices(const std::string& type, const std
   return CppOptions(type, plain, a);
 }
 
+absl::StatusOr<std::string> CppPoolForward(const Attributes& a, const v1::Node&, const std::string& module,
+                                           const Names& inputs) {
+  const char* const method = a.Bool("return_indices") ? "->forward_with_indices(" : "->forward(";
+  return absl::StrCat(module, method, absl::StrJoin(inputs, ", "), ")");
+}
+
 Dims StrideOf(const Attributes& a) { return a.Has("stride") ? a.Ints("stride") : a.Ints("kernel_size"); }
 
 enum class PoolKind { kMax, kAverage, kPower };
@@ -154,6 +160,7 @@ ModuleSpec Pool(int dims, bool max) {
     return WithIndices(call.attributes, InferPool(call, dims, max ? PoolKind::kMax : PoolKind::kAverage));
   };
   spec.count_outputs = CountWithIndices;
+  spec.calls.cpp_forward = CppPoolForward;
   spec.flops = PoolFlops;
   spec.check = CheckPool;
   spec.cpp = [type = spec.type, specs = spec.attributes](const Attributes& a) {
@@ -276,6 +283,7 @@ ModuleSpec AdaptivePool(int dims, bool max) {
   if (max) spec.attributes.push_back(WithDefault("return_indices", false));
   spec.infer = [=](const OpCall& call) { return WithIndices(call.attributes, InferAdaptive(call, dims)); };
   spec.count_outputs = CountWithIndices;
+  spec.calls.cpp_forward = CppPoolForward;
   // Each element of the input is read once.
   spec.flops = [](const OpCall& call, const Types&) { return CountElements(call.inputs[0]); };
   spec.check = [=](const Attributes& a) { return CheckAdaptive(a, dims); };

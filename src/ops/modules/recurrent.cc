@@ -2,6 +2,7 @@
 #include "src/ops/modules/recurrent.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "src/base/status.h"
 #include "src/ops/registry.h"
 
@@ -141,6 +142,35 @@ absl::StatusOr<std::string> CppRecurrent(const std::vector<AttributeSpec>& specs
   return source;
 }
 
+// How the network is called: torch.nn and LibTorch take both states of an LSTM as a tuple, and return them so.
+ModuleCalls RecurrentCalls(const RecurrentKind& kind) {
+  using Sources = ModuleCalls::Sources;
+  ModuleCalls calls;
+  const bool has_tuple = kind.has_cell_state;
+  const auto with_tuple = [has_tuple](const Sources& inputs, const std::string& tuple) {
+    if (!has_tuple || inputs.size() != 3) return inputs;
+    return Sources{inputs[0], absl::StrCat(tuple, "(", inputs[1], ", ", inputs[2], ")")};
+  };
+  calls.python_arguments = [with_tuple](const Attributes&, const v1::Node&, const Sources& inputs) {
+    return with_tuple(inputs, "");
+  };
+  calls.cpp_forward = [kind, with_tuple](const Attributes&, const v1::Node& node, const std::string& module,
+                                         const Sources& inputs) -> absl::StatusOr<std::string> {
+    if (!kind.is_cell) LANISTA_RETURN_IF_ERROR(CppNeedsBatch(node));
+    return absl::StrCat(module, "->forward(", absl::StrJoin(with_tuple(inputs, "std::make_tuple"), ", "), ")");
+  };
+  // A cell returns nothing but its states.
+  if (!has_tuple || kind.is_cell) return calls;
+  calls.python_targets = [](const Sources& variables) {
+    return absl::StrCat(variables[0], ", (", variables[1], ", ", variables[2], ")");
+  };
+  calls.cpp_result = [](const Attributes&, const std::string& result, size_t slot) {
+    return slot == 0 ? absl::StrCat("std::get<0>(", result, ")")
+                     : absl::StrCat("std::get<", slot - 1, ">(std::get<1>(", result, "))");
+  };
+  return calls;
+}
+
 std::unique_ptr<graph::OpSchema> MakeRecurrent(const RecurrentKind& kind) {
   ModuleSpec spec;
   spec.type = kind.type;
@@ -154,6 +184,7 @@ std::unique_ptr<graph::OpSchema> MakeRecurrent(const RecurrentKind& kind) {
   spec.torchscript = {"rnn", [kind](const ScriptCall& call) { return RecurrentToScript(kind, call); }};
   // Dropout between the layers makes the operator stateful.
   spec.stateful = !kind.is_cell;
+  spec.calls = RecurrentCalls(kind);
   const int states = NumStates(kind);
   spec.max_inputs = 1 + states;
   spec.outputs = states + (kind.is_cell ? 0 : 1);
