@@ -86,7 +86,7 @@ export class ModelView {
         el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.logCard, this.files);
     // Until the model is there, or where it cannot be shown.
     this.attempts.hidden = this.chart.element.hidden = true;
-    this.seen = this.noteKey = '';
+    this.seen = this.noteKey = this.savedNote = '';
     /** @type {ReturnType<typeof setTimeout>|undefined} */
     this.timer = undefined;
     this.loadLog();
@@ -222,7 +222,7 @@ export class ModelView {
     const key = `${note.star} ${because}`;
     // What is being written, or could not be saved, stays. So does what shows it already: who leaves the text for the
     // star has pressed it by now, but not released it.
-    if (old && (old === document.activeElement || old.value !== old.defaultValue ||
+    if (old && (old === document.activeElement || old.value !== this.savedNote ||
                 (old.value === note.note && key === this.noteKey)))
       return;
     this.noteKey = key;
@@ -234,13 +234,14 @@ export class ModelView {
       readonly: because !== '',
       class: 'note'
     });
-    field.defaultValue = note.note;
+    // Its value alone: what a note holds, marks that turn the text among it, is no text of the page.
+    field.value = this.savedNote = note.note;
     const failed = el('span', {class: 'filter-error', role: 'status'});
     const save = async (/** @type {{star: boolean, note: string}} */ next) => {
       try {
         await store.setNote(this.model, next);
         failed.textContent = '';
-        field.defaultValue = next.note;
+        this.savedNote = next.note;
       } catch (error) {
         failed.textContent = `not saved: ${oneLine(/** @type {Error} */ (error).message)}`;
       }
