@@ -115,16 +115,16 @@ mkdir -p "$other/include/torch/csrc/api/include/torch" "$other/lib"
 printf '#define TORCH_VERSION_MAJOR 9\n#define TORCH_VERSION_MINOR 8\n' >"$other/include/torch/csrc/api/include/torch/version.h"
 : >"$other/lib/libtorch_cpu.so"
 refused "has 9.8" "-DLANISTA_LIBTORCH=$other"
-cp "${LANISTA_LIBTORCH:-/usr}/include/torch/csrc/api/include/torch/version.h" "$other/include/torch/csrc/api/include/torch"
-echo "no names of the newer binary interface" >"$other/lib/libc10.so"
-refused "built with the C++11 ABI" "-DLANISTA_LIBTORCH=$other"
-refused "name the folder of an unpacked download: cmake -DLANISTA_LIBTORCH=" -DCMAKE_IGNORE_PATH=/usr/include
 # shellcheck disable=SC2046  # flags are words
 if echo '#include "lanista/dataset.h"' | g++ -E -x c++ - -o "$work/preprocessed" "-I$other/include/torch/csrc/api/include" \
   $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags lanista) 2>"$work/out"; then
   fail "the compiler takes any LibTorch"
 fi
 grep -q "This Lanista was built with LibTorch" "$work/out" || fail "the compiler does not say why: $(cat "$work/out")"
+cp "${LANISTA_LIBTORCH:-/usr}/include/torch/csrc/api/include/torch/version.h" "$other/include/torch/csrc/api/include/torch"
+echo "no names of the newer binary interface" >"$other/lib/libc10.so"
+refused "built with the C++11 ABI" "-DLANISTA_LIBTORCH=$other"
+refused "name the folder of an unpacked download: cmake -DLANISTA_LIBTORCH=" -DCMAKE_IGNORE_PATH=/usr/include
 for missing in "built_with.h LibTorch" "built_with_protobuf.h protobuf"; do
   if echo "#include \"lanista/internal/${missing% *}\"" | g++ -E -nostdinc -x c++ - "-I$prefix/include" >"$work/out" 2>&1; then
     fail "the compiler misses no ${missing#* }"
