@@ -51,10 +51,9 @@ bool CanBeCopied(const std::vector<IValue>& values) {
 std::vector<IValue> Copy(const std::vector<IValue>& values, bool with_tensors) {
   std::vector<IValue> copies;
   for (const IValue& value : values) {
-    const bool is_copied = value.isTensor() && with_tensors;
-    copies.push_back(is_copied        ? IValue(value.toTensor().clone())
-                     : value.isList() ? IValue(value.toList().copy())
-                                      : value);
+    copies.push_back(value);
+    if (value.isTensor() && with_tensors) copies.back() = value.toTensor().clone();
+    if (value.isList()) copies.back() = value.toList().copy();
   }
   return copies;
 }

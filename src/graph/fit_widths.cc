@@ -76,7 +76,7 @@ class WidthFitter {
       LANISTA_ASSIGN_OR_RETURN(Values outputs, FitNode(node, read_values, prefix));
       if (ChangesList(*node, TypesOf(read_values))) {
         const v1::Edge& list = node->inputs(0);
-        ForgetItems(&values.at(list.node()).at(list.slot()).type);
+        values.at(list.node()).at(list.slot()).type.clear_items();
       }
       if (changed_.count({name, node->name()}) > 0) {
         for (Value& output : outputs) output.changed = true;

@@ -64,7 +64,7 @@ class TypeInference {
       LANISTA_ASSIGN_OR_RETURN(Types types, InferNode(node, inputs_of_node, path, prefix));
       if (ChangesList(*node, inputs_of_node)) {
         const v1::Edge& list = node->inputs(0);
-        ForgetItems(&values.at(list.node()).at(list.slot()));
+        values.at(list.node()).at(list.slot()).clear_items();
       }
       const Types stored(node->outputs().begin(), node->outputs().end());
       Types kept;

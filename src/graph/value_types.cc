@@ -248,8 +248,6 @@ bool ChangesList(const v1::Node& node, const Types& inputs) {
   return names->count(name.substr(0, name.find('.'))) > 0 && !inputs.empty() && inputs[0].kind() == v1::ValueType::LIST;
 }
 
-void ForgetItems(v1::ValueType* list) { list->clear_items(); }
-
 absl::StatusOr<Types> InferOutputs(const OpSchema& schema, const OpCall& call) {
   std::vector<int64_t> numbers;
   for (const v1::ValueType& input : call.inputs) CollectNumbers(input, &numbers);

@@ -43,8 +43,6 @@ std::optional<std::vector<v1::ValueType>> PrimitiveTypes(const v1::Node& node,
 // Whether the operator changes the list that is its first input (append, _set_item): what was known of the list's items
 // does not hold for what runs after it.
 bool ChangesList(const v1::Node& node, const std::vector<v1::ValueType>& inputs);
-// A list of the same kind, of whose length and items nothing is known.
-void ForgetItems(v1::ValueType* list);
 
 // schema.InferTypes(call) for inputs that may have numbered dimensions; the outputs have numbered dimensions too.
 absl::StatusOr<std::vector<v1::ValueType>> InferOutputs(const OpSchema& schema, const OpCall& call);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "src/graph/expression.h"
 #include "src/graph/graph.h"
@@ -151,6 +152,13 @@ v1::ModelGraph NetWithView(const std::string& sizes) {
   return base;
 }
 
+// Sizes for it: [-1, length].
+std::string RowsOf(int length) {
+  return absl::StrCat(R"(name: "sizes" op { type: "prim::ListConstruct" attr { key: "0" value { i: -1 } }
+                         attr { key: "1" value { i: )",
+                      length, " } } }");
+}
+
 TEST_F(GraphSpaceTest, AWidthIsFollowedThroughAView) {
   const auto config = Parse<v1::SpaceConfig>(R"(mutator {
     value_choice { target: "conv2" attr: "out_channels" label: "w" candidate: [ { i: 4 }, { i: 2 }, { i: 8 } ] propagate: true } })");
@@ -173,20 +181,7 @@ TEST_F(GraphSpaceTest, AWidthIsFollowedThroughAView) {
   EXPECT_EQ(TypeToText(Find(*model, "head")->outputs(0)), "float32[-1, 10]");
 
   // Rows of a fixed length would become two rows a sample.
-  const auto fixed = GraphSpace::Create(NetWithView(R"pb(
-                                          name: "sizes"
-                                          op {
-                                            type: "prim::ListConstruct"
-                                            attr {
-                                              key: "0"
-                                              value { i: -1 }
-                                            }
-                                            attr {
-                                              key: "1"
-                                              value { i: 144 }
-                                            }
-                                          })pb"),
-                                        config, ops::FindOp, kNoModules);
+  const auto fixed = GraphSpace::Create(NetWithView(RowsOf(144)), config, ops::FindOp, kNoModules);
   ASSERT_TRUE(fixed.ok()) << fixed.status();
   Chooser wider = Follow({{"w", 2}});
   EXPECT_THAT(std::string(fixed->Materialise(wider).status().message()),
@@ -198,19 +193,7 @@ TEST_F(GraphSpaceTest, AWidthIsFollowedThroughAView) {
 
 TEST_F(GraphSpaceTest, AListThatIsChangedIsNoShapeThatAViewCouldNotHave) {
   // [-1, 7] becomes [-1, 144] before the view reads it.
-  v1::ModelGraph base = NetWithView(R"pb(
-    name: "sizes"
-    op {
-      type: "prim::ListConstruct"
-      attr {
-        key: "0"
-        value { i: -1 }
-      }
-      attr {
-        key: "1"
-        value { i: 7 }
-      }
-    })pb");
+  v1::ModelGraph base = NetWithView(RowsOf(7));
   auto* const nodes = base.mutable_graphs(0)->mutable_nodes();
   *nodes->Add() = Parse<v1::Node>(R"pb(
     name: "change"

@@ -219,7 +219,7 @@ AtenSpec AsTensor() {
 
 // The dtype or the device of a tensor.
 AtenSpec Property(const std::string& type, v1::ValueType::Kind kind, const std::string& python) {
-  AtenSpec spec = OnNumbers(type, "a", [kind](const OpCall&) -> absl::StatusOr<Types> { return Types{OfKind(kind)}; });
+  AtenSpec spec = OnNumbers(type, "a", Always(kind));
   spec.python = python;
   spec.within_expressions = true;
   return spec;

@@ -6,10 +6,6 @@
 namespace lanista::ops {
 namespace {
 
-InferFunction Always(v1::ValueType::Kind kind) {
-  return [kind](const OpCall&) -> absl::StatusOr<Types> { return Types{OfKind(kind)}; };
-}
-
 // For numbers of any kind: a float if one of them is.
 InferFunction KindOfNumbers(const Names& arguments) {
   return [arguments](const OpCall& call) -> absl::StatusOr<Types> {

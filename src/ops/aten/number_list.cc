@@ -178,8 +178,7 @@ AtenSpec Repetition(const std::string& overload, const std::string& arguments, c
 }
 
 AtenSpec ListEquality(const std::string& name, const std::string& sign) {
-  AtenSpec spec = OfList(name + ".int_list", "a, b",
-                         [](const OpCall&) -> absl::StatusOr<Types> { return Types{OfKind(v1::ValueType::BOOLEAN)}; });
+  AtenSpec spec = OfList(name + ".int_list", "a, b", Always(v1::ValueType::BOOLEAN));
   spec.python = absl::StrCat("{a} ", sign, " {b}");
   return spec;
 }

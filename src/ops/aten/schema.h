@@ -104,6 +104,8 @@ AtenSpec Move(AtenSpec spec);
 
 // A value of this kind, of which no more is known.
 v1::ValueType OfKind(v1::ValueType::Kind kind);
+// The inference of an operator whose one result is always such a value.
+InferFunction Always(v1::ValueType::Kind kind);
 // A tensor with the dtype of input `self` (or of the first input), of unknown shape.
 Types UnknownShape(const OpCall& call);
 // A tensor with these dimensions and the dtype of the first input.

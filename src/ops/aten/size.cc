@@ -168,9 +168,7 @@ AtenSpec Negation() {
 
 // A comparison of two integers. ONNX files leave it out together with the assertion that uses it.
 AtenSpec Comparison(const std::string& name, const std::string& sign, const std::string& onnx, bool negated = false) {
-  AtenSpec spec = OnNumbers(name + ".int", "a, b", [](const OpCall&) -> absl::StatusOr<Types> {
-    return Types{OfKind(v1::ValueType::BOOLEAN)};
-  });
+  AtenSpec spec = OnNumbers(name + ".int", "a, b", Always(v1::ValueType::BOOLEAN));
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const std::string a = OnnxOperand(call, "a", writer), b = OnnxOperand(call, "b", writer);
     if (a.empty() || b.empty()) return OnnxNeeds("both numbers");

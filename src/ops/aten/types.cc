@@ -109,6 +109,10 @@ v1::ValueType OfKind(v1::ValueType::Kind kind) {
   return type;
 }
 
+InferFunction Always(v1::ValueType::Kind kind) {
+  return [kind](const OpCall&) -> absl::StatusOr<Types> { return Types{OfKind(kind)}; };
+}
+
 Types UnknownShape(const OpCall& call) {
   const bool tensor = !call.inputs.empty() && call.inputs[0].kind() == v1::ValueType::TENSOR;
   return {graph::TensorType(tensor ? call.inputs[0].data_type() : v1::Tensor::DATA_TYPE_UNSPECIFIED)};
