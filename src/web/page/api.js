@@ -22,6 +22,8 @@ const TOKEN_KEY = 'lanista-token';
 const GATEWAY = new Set([502, 504]);
 /** Of a request that the server has no time for. */
 const MOST_TRIES = 30;
+/** For a document that nobody else gives up, ms: a large one on a slow line takes a while. */
+const PATIENCE = 120000;
 
 /** The token: taken from the link, kept for this tab, never left in the address. */
 export class Token {
@@ -84,6 +86,7 @@ export class Api {
     this.onStatus = (/** @type {number} */ _) => {};
     /** Between two tries of a request that the server has no time for, ms. */
     this.pause = 1000;
+    this.patience = PATIENCE;
   }
 
   /**
@@ -122,14 +125,31 @@ export class Api {
     throw new ApiError(response.status, message);
   }
 
+  /**
+   * What a head answers whose machine has gone, or that is suspended: nothing, and no error either.
+   * @template Body
+   * @param {string} path @param {AbortSignal|undefined} signal  undefined: it is given up after `patience`
+   * @param {(response: Response) => Promise<Body>} read
+   */
+  async get(path, signal, read) {
+    const given = signal ?? AbortSignal.timeout(this.patience);
+    try {
+      return await read(await this.fetch(path, {signal: given}));
+    } catch (error) {
+      if (signal || !given.aborted) throw error;
+      this.onStatus(0);
+      throw new ApiError(0, 'the head does not answer');
+    }
+  }
+
   /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
-  async json(path, signal) {
-    return (await this.fetch(path, {signal})).json();
+  json(path, signal) {
+    return this.get(path, signal, (response) => response.json());
   }
 
   /** @param {string} path @param {AbortSignal} [signal] */
-  async bytes(path, signal) {
-    return (await this.fetch(path, {signal})).arrayBuffer();
+  bytes(path, signal) {
+    return this.get(path, signal, (response) => response.arrayBuffer());
   }
 
   /** @param {'POST'|'PUT'|'DELETE'} method @param {string} path @param {unknown} body @returns {Promise<any>} */

@@ -56,3 +56,28 @@ test('what changes something is not sent again, nor what is refused', async () =
   equal(await withFetch(refused.answer, () => refused.api.json('a')), 404);
   equal([change.asked.length, refused.asked.length], [1, 1]);
 });
+
+test('a document is given up where no answer comes, or no end of it', async () => {
+  const untilAborted = (/** @type {AbortSignal} */ signal) => new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+  const silent = (/** @type {string} */ _, /** @type {any} */ {signal}) => untilAborted(signal);
+  const endless = async (/** @type {string} */ _, /** @type {any} */ {signal}) => new Response(new ReadableStream({
+    start(/** @type {any} */ controller) {
+      controller.enqueue(new TextEncoder().encode('{'));
+      untilAborted(signal).catch((reason) => controller.error(reason));
+    },
+  }));
+  for (const answer of [silent, endless]) {
+    const api = new Api(/** @type {any} */ ({value: ''}));
+    api.patience = 1;
+    let status = -1;
+    api.onStatus = (seen) => {
+      status = seen;
+    };
+    // Node.js ends where nothing but such a signal is waited for.
+    const awake = setInterval(() => {}, 1000);
+    equal([await withFetch(answer, () => api.json('a')), status], [0, 0]);
+    clearInterval(awake);
+  }
+});
