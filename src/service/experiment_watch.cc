@@ -40,12 +40,15 @@ absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next(Form form) {
   Batch batch;
   batch.more = !reader.holder().has_value() || IsFinal(state.change.state());
   if (form == Form::kManyAsModels) {
-    LANISTA_ASSIGN_OR_RETURN(const JournalReader::NewFacts facts, reader.CountFactsAfter(after_, kTooManyFacts));
+    LANISTA_ASSIGN_OR_RETURN(JournalReader::NewFacts facts, reader.FactsAfter(after_, kTooManyFacts));
     if (facts.of_models >= kManyFacts && facts.of_models < kTooManyFacts && facts.reports == 0) {
-      LANISTA_ASSIGN_OR_RETURN(batch.events, reader.OwnEventsAfter(after_));
-      LANISTA_ASSIGN_OR_RETURN(batch.models, reader.ModelsChangedAfter(after_));
+      if (facts.own > 0) {
+        LANISTA_ASSIGN_OR_RETURN(batch.events, reader.OwnEventsAfter(after_));
+      }
+      const int64_t last = facts.last;
+      LANISTA_ASSIGN_OR_RETURN(batch.models, reader.ChangedModels(std::move(facts)));
+      after_ = last;
       batch.journal = journal;
-      after_ = facts.last;
       return batch;
     }
   }

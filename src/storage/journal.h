@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -224,6 +225,8 @@ class JournalReader {
   absl::Status VisitStrategyCalls(const std::function<absl::Status(const v1::StrategyCall&)>& visit) const;
   absl::Status VisitStoppingCalls(const std::function<absl::Status(const v1::StoppingCall&)>& visit) const;
   absl::Status VisitModels(const std::function<absl::Status(ModelRecord)>& visit) const;
+  // Of the models that failed, in their order, read without their samples and metrics.
+  absl::Status VisitFailures(const std::function<void(int model, const v1::Failure& failure)>& visit) const;
   // Attempts of these models.
   absl::StatusOr<std::vector<AttemptRecord>> AttemptsOf(const std::vector<int>& models) const;
   // The intermediate reports of these models.
@@ -253,19 +256,23 @@ class JournalReader {
   absl::Status VisitReports(const OnlyModels& only, const std::function<void(const ReportedValue&)>& visit) const;
   // The number of the last fact; nullopt for version 2, which has no order of facts.
   absl::StatusOr<std::optional<int64_t>> LastNumber() const;
-  // The models with facts after the fact of this number, sorted. Not for journals of version 2.
-  absl::StatusOr<std::vector<int>> ModelsChangedAfter(int64_t number) const;
 
-  // Facts behind one, as far as they are events of EventsAfter.
+  // The facts behind one.
   struct NewFacts {
-    // The number of the last of them; 0: there are none.
+    // Of those that are events of EventsAfter: the number of the last one (0: there are none), and how many are about
+    // the experiment itself, about models (attempts that began, were built or ended, and outcomes), and reports.
     int64_t last = 0;
-    // How many are about models: attempts that began, were built or ended, and outcomes; and how many are reports.
+    int64_t own = 0;
     int64_t of_models = 0;
     int64_t reports = 0;
+    // What they and the others are about, in their order, and perhaps more than once.
+    std::vector<int> models;
+    std::vector<int> trials;
   };
-  // Of the first `limit` of them.
-  absl::StatusOr<NewFacts> CountFactsAfter(int64_t number, int limit) const;
+  // Up to `limit` events. Not for journals of version 2.
+  absl::StatusOr<NewFacts> FactsAfter(int64_t number, int limit = std::numeric_limits<int>::max()) const;
+  // The models that the facts are about, those of the trials among them, sorted.
+  absl::StatusOr<std::vector<int>> ChangedModels(NewFacts facts) const;
 
   // The number of the last trial; 0: no trial was queued.
   absl::StatusOr<int> LastTrial() const;

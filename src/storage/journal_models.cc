@@ -102,6 +102,17 @@ absl::Status JournalReader::VisitModelsOf(const OnlyModels& only,
   return QueryModels(absl::StrCat(WhereModel(only), " ORDER BY model"), visit);
 }
 
+absl::Status JournalReader::VisitFailures(
+    const std::function<void(int model, const v1::Failure& failure)>& visit) const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
+      SELECT model, reason, message, signal, exit_status FROM outcome WHERE reason IS NOT NULL ORDER BY model)sql"));
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return absl::OkStatus();
+    visit(row.Int(0), *FailureAt(row, 1));
+  }
+}
+
 absl::StatusOr<ModelRecord> JournalReader::FindModel(int model) const {
   std::optional<ModelRecord> found;
   LANISTA_RETURN_IF_ERROR(VisitModelsOf(std::vector<int>{model}, [&found](ModelRecord record) {

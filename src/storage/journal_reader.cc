@@ -211,20 +211,4 @@ absl::StatusOr<std::optional<int64_t>> JournalReader::LastNumber() const {
   return std::optional<int64_t>(row.Int64(0));
 }
 
-absl::StatusOr<std::vector<int>> JournalReader::ModelsChangedAfter(int64_t number) const {
-  LANISTA_ASSIGN_OR_RETURN(
-      SqliteStatement row,
-      database_.Prepare(absl::StrCat("SELECT id FROM fact WHERE number > ?1 AND kind IN ('model', 'outcome_removed', ",
-                                     kModelKinds, ", ", kReportKind,
-                                     ") UNION SELECT model FROM attempt WHERE trial IN "
-                                     "(SELECT id FROM fact WHERE number > ?1 AND kind = 'trial') ORDER BY 1")));
-  LANISTA_RETURN_IF_ERROR(row.Start(number));
-  std::vector<int> models;
-  while (true) {
-    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return models;
-    models.push_back(row.Int(0));
-  }
-}
-
 }  // namespace lanista

@@ -25,10 +25,6 @@ inline constexpr int kVersionWithPlans = 6;
 inline constexpr int kVersionWithCosts = 8;
 inline constexpr int kVersionWithWeights = 9;
 
-// The kinds of facts of models that are events, as lists in SQL.
-inline constexpr char kModelKinds[] = "'attempt_started', 'model_built', 'attempt_ended', 'outcome'";
-inline constexpr char kReportKind[] = "'attempt_reported'";
-
 absl::Time TimeAt(const SqliteStatement& row, int column);
 std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column);
 

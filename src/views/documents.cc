@@ -85,13 +85,10 @@ absl::StatusOr<Json> FailuresJson(const JournalReader& reader) {
     Json models = Json::array();
   };
   std::map<std::tuple<int, std::string, int>, Group> groups;
-  LANISTA_RETURN_IF_ERROR(reader.VisitModels([&](const ModelRecord& model) {
-    if (!model.outcome.has_value() || !model.outcome->has_failure()) return absl::OkStatus();
-    const v1::Failure& failure = model.outcome->failure();
+  LANISTA_RETURN_IF_ERROR(reader.VisitFailures([&groups](int model, const v1::Failure& failure) {
     Group& group = groups[{failure.reason(), failure.message(), failure.signal()}];
     if (group.count == 0) group.failure = failure;
-    if (++group.count <= kModelsNamedPerFailure) group.models.push_back(model.model);
-    return absl::OkStatus();
+    if (++group.count <= kModelsNamedPerFailure) group.models.push_back(model);
   }));
   std::vector<const Group*> sorted;
   for (const auto& entry : groups) sorted.push_back(&entry.second);

@@ -37,7 +37,8 @@ absl::Status ExperimentTable::Update(const JournalReader& reader) {
   LANISTA_RETURN_IF_ERROR(LoadExperiment(reader));
   JournalReader::OnlyModels only;
   if (number.has_value() && number_ > 0) {
-    LANISTA_ASSIGN_OR_RETURN(only, reader.ModelsChangedAfter(number_));
+    LANISTA_ASSIGN_OR_RETURN(JournalReader::NewFacts facts, reader.FactsAfter(number_));
+    LANISTA_ASSIGN_OR_RETURN(only, reader.ChangedModels(std::move(facts)));
     if (only->size() > std::max(kMinReread, models_.size() / kRereadPart)) only.reset();
   }
   if (!only.has_value()) models_.clear();

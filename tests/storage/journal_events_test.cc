@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -130,6 +131,41 @@ TEST_F(JournalEventsTest, ComeInPartsOfAnySizeWithoutGapOrRepetition) {
     }
     EXPECT_THAT(parts, ElementsAreArray(all));
   }
+}
+
+TEST_F(JournalEventsTest, FactsBehindOneTellWhichModelsChanged) {
+  const auto writer = Create();
+  WriteSearch(*writer);
+  const std::vector<v1::ExperimentEvent> events = Events(0);
+  const auto facts_after = [this](int64_t number, int limit = std::numeric_limits<int>::max()) {
+    const auto reader = JournalReader::Open(folder());
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    const auto facts = reader->FactsAfter(number, limit);
+    EXPECT_TRUE(facts.ok()) << facts.status();
+    const auto models = reader->ChangedModels(*facts);
+    EXPECT_TRUE(models.ok()) << models.status();
+    return std::pair(*facts, *models);
+  };
+
+  const auto [all, changed] = facts_after(0);
+  EXPECT_EQ(all.own + all.of_models + all.reports, static_cast<int64_t>(events.size()));
+  EXPECT_EQ(all.own, 4) << "its creation, its space, RUNNING and DONE";
+  EXPECT_EQ(all.reports, 1);
+  EXPECT_EQ(all.last, events.back().number());
+  EXPECT_THAT(changed, ElementsAre(1, 2));
+
+  const auto [first, none_changed] = facts_after(0, 3);
+  EXPECT_EQ(first.last, events[2].number());
+  EXPECT_THAT(none_changed, ElementsAre());
+
+  // Queued again, which no event tells; and another one that is only proposed.
+  ASSERT_TRUE(writer->Write(Batch("records { trial { trial: 5 members { model: 2 attempt: 2 } } }")).ok());
+  const auto [queued, again] = facts_after(all.last);
+  EXPECT_EQ(queued.last, 0);
+  EXPECT_EQ(queued.of_models, 0);
+  EXPECT_THAT(again, ElementsAre(2));
+  ASSERT_TRUE(writer->Write(Batch("records { model { model: 3 } }")).ok());
+  EXPECT_THAT(facts_after(all.last).second, ElementsAre(2, 3));
 }
 
 TEST_F(JournalEventsTest, EachReportHasTheTrialOfItsAttempt) {

@@ -72,6 +72,15 @@ def local(text, offset):
     return (moment(text) + datetime.timedelta(hours=offset)).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def local_and_utc(text, offset):
+    """The same with UTC beside it, which names the day where it is another one."""
+    shown = local(text, offset)
+    if text is None:
+        return shown
+    utc = local(text, 0)
+    return "%s (%s UTC)" % (shown, utc[11:] if utc[:10] == shown[:10] else utc)
+
+
 def word(name):
     return name.lower().replace("_", " ")
 
@@ -161,8 +170,8 @@ def model_row(model, columns, offset):
         "Attempts": number(len(model["attempts"])),
         "Parameters": cost(model["params"]),
         "FLOPs": cost(model["flops"]),
-        "Start": local(attempt and attempt["start"], offset),
-        "End": local(attempt and attempt["end"], offset),
+        "Start": local_and_utc(attempt and attempt["start"], offset),
+        "End": local_and_utc(attempt and attempt["end"], offset),
         "Latest": NOTHING if "default" in final or not reported else number(reported[-1]),
         "Front": NOTHING if model["front"] is None else number(model["front"]),
         "Violation": NOTHING if not final else number(model["violation"]),

@@ -15,7 +15,7 @@ const MOVING = new Set(['CREATED', 'RUNNING', 'STOPPING']);
 const POLL = 5000;
 /** A document that was long in coming is polled less often, so that it takes one part in so many of the time; but that
     often at least, ms. */
-const SHOW_SHARE = 20;
+const SHOW_SHARE = 100;
 const LONGEST_POLL = 30000;
 const ENDED_PAUSE = 1000;
 /** Between the beginnings of two loads of the table, at least, ms; and how many times as long as the last one took. */

@@ -1,6 +1,6 @@
 // The table of models: any column, sorted by several, drawn by window.
 
-import {button, checkbox, el, fill, refill, saveFile, stateBox, statusBadge, timeElement} from './dom.js';
+import {button, checkbox, el, fill, refill, saveFile, stateBox, statusBadge, timeWithUtc} from './dom.js';
 import {fileName, toCsv, toJson} from './exports.js';
 import {oneLine} from './format.js';
 import {Grid} from './grid.js';
@@ -13,8 +13,8 @@ const WIDTHS = {
   model: 92,
   status: 140,
   duration: 120,
-  start: 170,
-  end: 170,
+  start: 340,
+  end: 340,
   message: 320,
   note: 220,
   reason: 150,
@@ -162,8 +162,8 @@ export class ModelsView {
           star ? el('span', {class: 'star', title: 'starred'}, ' ★') : null);
     }
     if (gridColumn.id === 'status') return statusBadge(table.state[index]);
-    if (gridColumn.id === 'start') return timeElement(table.start[index]);
-    if (gridColumn.id === 'end') return timeElement(table.end[index]);
+    if (gridColumn.id === 'start') return timeWithUtc(table.start[index]);
+    if (gridColumn.id === 'end') return timeWithUtc(table.end[index]);
     const column = this.byId?.get(gridColumn.id);
     if (!column) return '';
     const text = column.text(index);

@@ -453,9 +453,9 @@ test('a document that is long in coming is polled less often, yet every half min
       await head.store.poll();
       return head.asked.length === 1;
     };
-    cost = 100;
+    cost = 50;
     equal([await asks(0), await asks(5000)], [true, true]);
-    cost = 1000;
+    cost = 200;
     equal([await asks(10000), await asks(15000), await asks(20000), await asks(25000)], [true, false, false, true]);
     cost = 3600000;
     equal([await asks(100000), await asks(120000), await asks(125000)], [true, false, true]);
