@@ -35,6 +35,10 @@ LIMITS = {
     "link_to_overview_seconds": 1,
     "journal_to_overview_seconds": 2.5,
     "open_50000_seconds": 5,
+    # As quick as other things that somebody does and looks at.
+    "filter_50000_ms": 300,
+    "sort_50000_ms": 300,
+    "graph_1000_nodes_ms": 1000,
     "all_curves_seconds": 0.5,
     "metric_ms": 300,
     "brush_ms": 300,
@@ -43,6 +47,9 @@ LIMITS = {
     "scroll_frame_ms": 50,
     "journaled_to_seen_p95_ms": 300,
     "heap_after_events": 1.2,
+    # Nobody waits for a slow one.
+    "streams_late_ms": 300,
+    "streams_late_beside_unread_ms": 300,
     "stream_threads": 2,
     "stream_bytes": 64 << 10,
     "page_cost": 0.05,

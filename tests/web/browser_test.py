@@ -401,6 +401,20 @@ class PageTests(unittest.TestCase):
         self.assertEqual(set(self.cells("layer_1")), {"pool"})
         self.assertEqual(set(self.cells("kernel_1")), {"–"})
 
+    def test_an_axis_is_brushed_by_keyboard(self):
+        self.open("choices", axes="choice.layer_1,choice.kernel_1,metric.default")
+        self.browser.run("document.querySelectorAll('.axes-bar .menu > button')[1].focus()")
+        self.browser.keys(ENTER)
+        for field, place in (("From", "not chosen"), ("to", "not chosen, ")):
+            self.browser.wait("""
+                const field = [...document.querySelectorAll('.axes-bar .field')].find(
+                    (f) => f.firstChild.textContent === arguments[0] && f.checkVisibility());
+                field?.lastChild.focus();
+                return document.activeElement === field?.lastChild;""", field)
+            self.browser.keys(DOWN)
+            self.browser.wait("return document.querySelector('.chart figcaption').textContent.includes('kernel_1: ' + "
+                    "arguments[0])", place)
+
     def test_axes_are_dragged_to_another_place(self):
         self.open("choices", axes="choice.width,choice.depth,metric.default")
         places = self.browser.run("""
@@ -441,6 +455,10 @@ class PageTests(unittest.TestCase):
         self.assertEqual(len(rows), kept)
         lines = self.browser.saved_by("figure.chart button", "CSV").splitlines()
         self.assertEqual([line.split(",")[0] for line in lines[1:]], [str(row["model"]) for row in rows])
+        self.open("devices", f="width = 8")
+        trials = json.loads(self.browser.saved_by("figure.chart button", "JSON"))
+        self.assertEqual({trial["models"] for trial in trials}, {str(row["model"]) for row in rows})
+        self.open("overview", f="width = 8")
         # Pixel by pixel what the canvas has; where that is transparent, a background.
         self.browser.run("""
             const make = URL.createObjectURL;

@@ -18,4 +18,5 @@ cp -rL src/web/page "$copy/src/web/"
 cp -rL tests/web/page "$copy/tests/web/"
 # Node takes .js for its own kind of modules unless this file says otherwise.
 echo '{"type": "module"}' >"$copy/package.json"
-exec node "$copy/tests/web/page/all_tests.js"
+# Where local time is not UTC.
+TZ=America/Los_Angeles exec node "$copy/tests/web/page/all_tests.js"

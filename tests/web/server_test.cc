@@ -461,6 +461,11 @@ TEST_F(ServerTest, ActionsDoWhatTheyCanAndSayWhyNot) {
   EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/stop").status, 200);
   EXPECT_THAT(runner_.calls_, ElementsAre("stop a-1: enough", "stop a-1: stopped on the web page"));
   EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/a-1", R"({"name": "small"})").status, 409) << "it runs";
+  runner_.calls_.clear();
+  for (const char* const action : {"stop", "resume", "export", "notes/1"}) {
+    EXPECT_EQ(Get(absl::StrCat("/api/v1/experiments/a-1/", action)).status, 405) << action;
+  }
+  EXPECT_THAT(runner_.calls_, IsEmpty()) << "who only reads changes nothing";
   Release("a-1");
   runner_.on_resume_ = [this] {
     Hold("a-1");

@@ -341,8 +341,14 @@ class TruthTest(JournalTest):
         metric = self.trials["objectives"][0]["metric"]
         ended = [model for model in self.trials["models"] if model["status"] in ENDED]
         for label in labels:
-            self.open("choices", axes=",".join("choice." + name for name in labels) + ",metric." + metric, box=label,
-                      top="0.25")
+            self.open("choices", axes=",".join("choice." + name for name in labels) + ",metric." + metric, top="0.25")
+            # By its control, which is there however few models there are.
+            self.browser.wait("""
+                const field = [...document.querySelectorAll('figure.chart .field')].find((f) => f.textContent.startsWith('of'));
+                if (!field) return false;
+                field.lastChild.value = arguments[0];
+                field.lastChild.dispatchEvent(new Event('change'));
+                return location.hash.includes('box=');""", label)
             if label == labels[0]:
                 rows = self.chart("Parallel coordinates")[1:]
                 self.assertEqual(len(rows), len(ended))

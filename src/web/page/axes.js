@@ -133,6 +133,17 @@ export function placesIn(axis, [from, to]) {
 }
 
 /**
+ * The range that covers these places of a choice and those between them; -1: "not chosen".
+ * @param {Axis} axis @param {number} one @param {number} other @returns {Range}
+ */
+export function rangeOf(axis, one, other) {
+  const low = axis.hasOff ? OFF_SHARE : 0;
+  const begin = (/** @type {number} */ place) => place < 0 ? 0 : low + (1 - low) * place / axis.places.length;
+  // Within the edges, which belong to the next place, too.
+  return [begin(Math.min(one, other)) + 0.0005, begin(Math.max(one, other) + 1) - 0.0005];
+}
+
+/**
  * Numbers that a range covers, and whether it covers those without a value.
  * @param {Axis} axis @param {Range} range
  */

@@ -528,6 +528,20 @@ export function drawDot(ctx, x, y, r) {
 }
 
 /**
+ * Names a line, left of a place and above it: in the colour of text, which is easier to read than that of a line, beside
+ * a dot in the line's.
+ * @param {CanvasRenderingContext2D} ctx @param {string} text @param {string} color @param {number} x @param {number} y
+ */
+export function drawName(ctx, text, color, x, y) {
+  ctx.textAlign = 'right';
+  ctx.textBaseline = 'bottom';
+  ctx.fillStyle = color;
+  drawDot(ctx, x - ctx.measureText(text).width - 7, y - 7, 3);
+  ctx.fillStyle = theme().text;
+  ctx.fillText(text, x, y);
+}
+
+/**
  * A mark whose shape tells the status, too.
  * @param {CanvasRenderingContext2D} ctx @param {string} state @param {number} x @param {number} y @param {number} r
  */

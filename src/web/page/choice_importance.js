@@ -29,6 +29,9 @@ export class ChoiceImportance {
       }),
       points: () => this.boxPoints
     });
+    this.boxTools = el('span', {class: 'row'});
+    this.boxChart.tools.append(this.boxTools);
+    this.boxToolsDrawn = '';
     /** @type {import('./chart.js').Point[]} */
     this.boxPoints = [];
     this.importanceKey = '';
@@ -164,6 +167,16 @@ export class ChoiceImportance {
     const choice = table.choices.find((c) => c.label === this.boxLabel());
     const values = table.metrics.get(this.view.metric());
     this.boxes = choice && values ? boxesByCandidate(choice, values, this.view.brushed, (c) => valueText(c)) : [];
+    this.drawBoxTools(table.choices.map(({label}) => label));
+  }
+
+  /** @param {string[]} labels  of all choices: an importance need not be known, and lists some of them */
+  drawBoxTools(labels) {
+    const key = JSON.stringify([labels, this.boxLabel()]);
+    if (key === this.boxToolsDrawn) return;
+    this.boxToolsDrawn = key;
+    const options = labels.map((label) => /** @type {[string, string]} */ ([label, oneLine(label, 60)]));
+    refill(this.boxTools, select('of', options, this.boxLabel(), (box) => this.store.setParams({box})));
   }
 
   boxSentence() {

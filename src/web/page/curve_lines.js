@@ -1,6 +1,6 @@
 // Curves on a canvas: faint lines, the selected ones named, bands, what is not a number, and zoom.
 
-import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme, walkOrder} from './chart.js';
+import {Chart, d3, drawAxes, drawName, FONT, frameOf, paddedDomain, theme, walkOrder} from './chart.js';
 import {colorOf} from './filter_bar.js';
 import {asReported, counted, formatDuration, formatNumber, oneLine} from './format.js';
 import {OddMarks, STRIP} from './odd_marks.js';
@@ -302,18 +302,15 @@ export class CurveLines {
     }
     ctx.restore();
     ctx.font = `bold ${FONT}`;
-    ctx.textAlign = 'right';
-    ctx.textBaseline = 'bottom';
     for (const label of labels) {
-      const w = ctx.measureText(label.text).width;
+      const w = ctx.measureText(label.text).width + 11;
       // Left of the end of its line; where that would cover the axis, right of it.
       const px = label.x - w - 4 < frame.left ? label.x + w + 8 : Math.min(frame.right - 2, label.x);
       ctx.globalAlpha = 0.85;
       ctx.fillStyle = theme().card;
       ctx.fillRect(px - w - 3, label.y - 17, w + 6, 15);
       ctx.globalAlpha = 1;
-      ctx.fillStyle = label.color;
-      ctx.fillText(label.text, px, label.y - 2);
+      drawName(ctx, label.text, label.color, px, label.y - 2);
     }
   }
 

@@ -274,7 +274,8 @@ function compare(column, operator, token) {
   }
   let wanted = readFilterNumber(token.text);
   if (column.type === 'duration') wanted = readDuration(token.text);
-  if (column.type === 'time') wanted = Date.parse(token.text);
+  // As the table shows times. Date.parse takes a day alone as one in UTC.
+  if (column.type === 'time') wanted = Date.parse(/^\d{4}-\d\d-\d\d$/.test(token.text) ? `${token.text}T00:00` : token.text);
   if (Number.isNaN(wanted)) {
     if (column.type === 'duration') fail(`"${token.text}" is no duration: write 90s, 2.5m, 3h or 1d`);
     if (column.type === 'time') fail(`"${token.text}" is no time: write 2026-01-31 or 2026-01-31T12:00`);

@@ -115,6 +115,16 @@ export function utcBeside(ms, local = formatTime(ms)) {
 }
 
 /**
+ * A time with UTC beside it.
+ * @param {number|null} ms since 1970
+ */
+export function timeText(ms) {
+  if (ms === null) return NOTHING;
+  const beside = utcBeside(ms);
+  return beside === '' ? formatUtc(ms) : `${formatTime(ms)} (${beside})`;
+}
+
+/**
  * How far the reader's zone is from UTC at a time: "UTC+05:30".
  * @param {number} ms since 1970 @param {number} [offset]  minutes, as Date has them: west is positive
  */

@@ -1,7 +1,7 @@
 // Choices and what they lead to: which axes and models are shown, and the brushes. The drawing is in
 // parallel_coordinates.js, importance and boxes are in choice_importance.js.
 
-import {brushedRows, brushFilter, brushText, choiceDepths, makeAxis, OFF_SHARE, readBrushes, writeBrushes} from './axes.js';
+import {brushedRows, brushFilter, brushText, choiceDepths, makeAxis, OFF_SHARE, placesIn, rangeOf, readBrushes, writeBrushes} from './axes.js';
 import {ChoiceImportance} from './choice_importance.js';
 import {findColumn, measures} from './columns.js';
 import {actionButton, announce, button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
@@ -190,19 +190,20 @@ export class ChoicesView {
       this.setBrushes(brushes);
     };
     const low = axis.hasOff ? OFF_SHARE : 0;
+    const on = this.brushes().get(id);
     let range;
     if (axis.kind === 'choice') {
-      const share = (/** @type {number} */ k) => low + (1 - low) * k / axis.places.length;
       const options = /** @type {[string, string][]} */ ([
-        ['', 'any'], ...axis.hasOff ? [['off', 'not chosen']] : [],
+        ['', 'any'], ...axis.hasOff ? [['-1', 'not chosen']] : [],
         ...axis.places.slice(0, 200).map((p, k) => [String(k), oneLine(p, 40)])
       ]);
-      range = select(
-          'Only', options, '',
-          (value) => brush(
-              value === ''        ? null :
-                  value === 'off' ? [0.001, OFF_SHARE * 0.9] :
-                                    [share(Number(value)) + 0.0005, share(Number(value) + 1) - 0.0005]));
+      const covered = on ? placesIn(axis, on).map(String) : [];
+      const [first, last] = [covered[0] ?? '', covered[covered.length - 1] ?? ''];
+      const cover = (/** @type {string} */ from, /** @type {string} */ to) =>
+          brush(from === '' || to === '' ? null : rangeOf(axis, Number(from), Number(to)));
+      range =
+          el('span', {class: 'row'}, select('From', options, first, (value) => cover(value, last || value)),
+             select('to', options, last, (value) => cover(first || value, value)));
     } else {
       const from = el('input', {type: 'number', step: 'any', 'aria-label': 'from'});
       const to = el('input', {type: 'number', step: 'any', 'aria-label': 'to'});
@@ -226,10 +227,11 @@ export class ChoicesView {
       };
       from.addEventListener('change', apply);
       to.addEventListener('change', apply);
-      range = el('span', {class: 'row'}, from, 'to', to);
+      range =
+          el('span', {class: 'row'}, from, 'to', to,
+             axis.hasOff ? button('without a value', () => brush([0.001, OFF_SHARE * 0.9])) : null);
     }
     const nested = '› '.repeat(Math.min(axis.depth, 4));
-    const on = this.brushes().get(id);
     return menu(
         `${nested}${oneLine(axis.title, 28)}${
             on ? ` = ${brushText(axis, on, (v) => formatNumber(v, 3))}`.slice(0, 40) : ''}`,

@@ -1,7 +1,7 @@
 // Two to eight models side by side: samples, metrics, curves, architectures.
 
 import {ApiError, isAbsent} from './api.js';
-import {Chart, d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './chart.js';
+import {Chart, d3, drawAxes, drawDot, drawName, frameOf, paddedDomain, theme} from './chart.js';
 import {chosenText, curveMetrics, measures} from './columns.js';
 import {differenceRows, diffGraphs, diffSamples} from './diff.js';
 import {button, checkbox, el, fill, plainTable, refill, saveFile, select, stateBox, statusBadge, tableRegion} from './dom.js';
@@ -246,11 +246,8 @@ export class CompareView {
       ctx.setLineDash([]);
       // A line of one point is not seen.
       if (last && series.values.length === 1) drawDot(ctx, last[0], last[1], 3);
-      if (last) {
-        ctx.textAlign = 'right';
-        ctx.textBaseline = 'bottom';
-        ctx.fillText(String(model), Math.min(frame.right - 4, last[0]), last[1] - 4);
-      }
+      if (last)
+        drawName(ctx, String(model), colorOf(this.store, model), Math.min(frame.right - 4, last[0]), last[1] - 4);
     });
     this.odd.draw(ctx, frame, theme().mark);
   }

@@ -4,7 +4,7 @@ import {Chart, d3, drawAxes, FONT, frameOf, theme, themeName} from './chart.js';
 import {statusText} from './columns.js';
 import {button, el, fill, plainTable, refill, stateBox, statusBadge, tableRegion, timeWithUtc} from './dom.js';
 import {colorOf} from './filter_bar.js';
-import {counted, formatDuration, formatNumber, formatTime, formatUtc, oneLine, zoneText} from './format.js';
+import {counted, formatDuration, formatNumber, oneLine, timeText, zoneText} from './format.js';
 import {leaseText, nodeLines} from './nodes.js';
 import {statusStyle} from './palette.js';
 import {otherView, writeRoute} from './route.js';
@@ -12,6 +12,9 @@ import {barsOf, busyShare} from './stats.js';
 
 const LANE = 26;
 const LEFT = 130;
+/** How high bars are by how they ended, as a share of the others': too thin for colours, they still differ. */
+const HEIGHTS = /** @type {Record<string, number>} */ (
+    {STOPPED_EARLY: 0.8, UNMERGED: 0.65, LOST: 0.5, CANCELED: 0.35, FAILED: 0.2});
 /** Merged trials that are listed. */
 const LISTED = 100;
 /** Between two requests for the nodes, ms. */
@@ -121,7 +124,11 @@ export class DevicesView {
     this.drawShare();
     this.drawMerged();
     const outcomes = [...new Set(this.bars.map((bar) => bar.end === null ? 'RUNNING' : bar.outcome ?? '?'))].sort();
-    fill(this.legend, ...outcomes.map((outcome) => statusBadge(outcome)));
+    fill(this.legend, ...outcomes.map((outcome) => {
+      const key = el('span', {class: 'bar-key', 'aria-hidden': 'true'});
+      key.style.height = `${100 * (HEIGHTS[outcome] ?? 1)}%`;
+      return el('span', {class: 'bar-named'}, key, statusBadge(outcome));
+    }));
   }
 
   /** @returns {[number, number]} */
@@ -191,32 +198,34 @@ export class DevicesView {
     ctx.beginPath();
     ctx.rect(frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top);
     ctx.clip();
-    const kept = new Set(this.store.selection().kept.map((row) => this.store.current?.table.model[row]));
+    const kept = new Set(this.keptBars());
     for (const bar of this.bars) {
-      const [x0, x1, y] = this.place(bar);
+      const [x0, x1, top] = this.place(bar);
       if (x1 < frame.left || x0 > frame.right) continue;
       const state = bar.end === null ? 'RUNNING' : bar.outcome ?? '';
-      ctx.globalAlpha = bar.models.some((m) => kept.has(m)) ? 0.9 : 0.2;
+      const h = (LANE - 6) * (HEIGHTS[state] ?? 1);
+      const y = top + LANE - 6 - h;
+      ctx.globalAlpha = kept.has(bar) ? 0.9 : 0.2;
       ctx.fillStyle = statusStyle(state)[name];
       const w = Math.max(1, x1 - x0 - (x1 - x0 > 4 ? 1 : 0));
       if (state === 'SUCCEEDED') {
-        ctx.fillRect(x0, y, w, LANE - 6);
+        ctx.fillRect(x0, y, w, h);
       } else {
         // Other ends are outlined, so that colour is not all that tells them.
         ctx.globalAlpha *= 0.45;
-        ctx.fillRect(x0, y, w, LANE - 6);
+        ctx.fillRect(x0, y, w, h);
         ctx.globalAlpha = Math.min(1, ctx.globalAlpha * 2.2);
         if (w > 3) {
           ctx.strokeStyle = statusStyle(state)[name];
           ctx.lineWidth = 1.5;
-          ctx.strokeRect(x0 + 0.75, y + 0.75, w - 1.5, LANE - 7.5);
+          ctx.strokeRect(x0 + 0.75, y + 0.75, w - 1.5, h - 1.5);
         }
       }
       if (bar.models.length > 1 && w > 5) {
         // A merged trial: as many stripes as models.
         ctx.fillStyle = colors.card;
         for (let i = 1; i < Math.min(bar.models.length, 8); ++i)
-          ctx.fillRect(x0, y + (LANE - 6) * i / Math.min(bar.models.length, 8) - 0.5, w, 1);
+          ctx.fillRect(x0, y + h * i / Math.min(bar.models.length, 8) - 0.5, w, 1);
       }
       const text = bar.models.length > 1 ? `${statusStyle(state).glyph} ${bar.models.length} models` :
                                            `${statusStyle(state).glyph} ${bar.models[0]}`;
@@ -226,13 +235,19 @@ export class DevicesView {
         ctx.textAlign = 'left';
         const box = ctx.measureText(text).width;
         ctx.fillStyle = colors.card;
-        ctx.fillRect(x0 + 3, y + 3, box + 4, LANE - 12);
+        ctx.fillRect(x0 + 3, top + 3, box + 4, LANE - 12);
         ctx.fillStyle = colors.text;
-        ctx.fillText(text, x0 + 5, y + (LANE - 6) / 2);
+        ctx.fillText(text, x0 + 5, top + (LANE - 6) / 2);
       }
     }
     ctx.restore();
     ctx.globalAlpha = 1;
+  }
+
+  /** Trials of models that pass the filter. */
+  keptBars() {
+    const kept = new Set(this.store.selection().kept.map((row) => this.store.current?.table.model[row]));
+    return this.bars.filter((bar) => bar.models.some((model) => kept.has(model)));
   }
 
   /** @param {import('./stats.js').Bar} bar @returns {[number, number, number]} */
@@ -274,7 +289,7 @@ export class DevicesView {
         `model ${bar.models[0]}` :
         `models ${bar.models.slice(0, 12).join(', ')}${bar.models.length > 12 ? ' …' : ''}, merged`;
     return `trial ${bar.trial}: ${models}\n${oneLine(this.devices()[bar.device], 60)}, ${
-        bar.end === null ? 'running' : statusText(bar.outcome ?? '?')}\n${formatTime(bar.start)} (${formatUtc(bar.start)}), ${
+        bar.end === null ? 'running' : statusText(bar.outcome ?? '?')}\n${timeText(bar.start)}, ${
         formatDuration(((bar.end ?? Date.now()) - bar.start) / 1000)}`;
   }
 
@@ -398,7 +413,7 @@ export class DevicesView {
     const iso = (/** @type {number|null} */ t) => t === null ? null : new Date(t).toISOString();
     return {
       header: ['trial', 'device', 'models', 'start', 'end', 'outcome'],
-      rows: this.bars.map(
+      rows: this.keptBars().map(
           (bar) =>
               [bar.trial, this.devices()[bar.device], bar.models.join(' '), iso(bar.start), iso(bar.end), bar.outcome])
     };

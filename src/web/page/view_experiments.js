@@ -1,13 +1,13 @@
 // All experiments of this head, and several of them compared by the best model so far.
 
 import {experimentPath} from './api.js';
-import {Chart, d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './chart.js';
+import {Chart, d3, drawAxes, drawName, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {ComparedTables} from './compared_tables.js';
 import {decodeColumns} from './decode.js';
-import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge, timeElement} from './dom.js';
+import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge, timeWithUtc} from './dom.js';
 import {bestValue, endedModels, experimentsTable, nextSort, shownExperiments} from './experiments_list.js';
 import {toCsv, toJson} from './exports.js';
-import {counted, formatAge, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
+import {counted, formatAge, formatDuration, formatNumber, oneLine, timeText} from './format.js';
 import {SERIES} from './palette.js';
 import {joinList, splitList} from './sort.js';
 import {bestSoFar} from './stats.js';
@@ -234,7 +234,8 @@ export class ExperimentsView {
                            `model ${best.model}`))) :
                   '–'),
         el('td', {}, formatDuration(one.seconds)),
-        el('td', {}, timeElement(created, created === null ? undefined : formatAge(created, now))));
+        el('td', {}, created === null ? '–' : formatAge(created, now),
+           created === null ? null : el('div', {class: 'muted'}, timeWithUtc(created))));
   }
 
   /** @param {string} id @param {boolean} checked */
@@ -324,17 +325,14 @@ export class ExperimentsView {
             x: px,
             y: py,
             text: `${oneLine(line.id, 60)}\nmodel ${line.table.model[p.row]}: ${formatNumber(p.best)}\n${
-                p.time === null ? '' : formatTime(p.time)}`
+                p.time === null ? '' : timeText(p.time)}`
           });
       }
       ctx.stroke();
       ctx.setLineDash([]);
-      if (last) {
-        ctx.fillStyle = colors[i % colors.length];
-        ctx.textAlign = 'right';
-        ctx.textBaseline = 'bottom';
-        ctx.fillText(oneLine(line.id, 40), Math.min(frame.right - 4, last[0]), last[1] - 4);
-      }
+      if (last)
+        drawName(
+            ctx, oneLine(line.id, 40), colors[i % colors.length], Math.min(frame.right - 4, last[0]), last[1] - 4);
     });
     if (lines.length === 0) {
       ctx.fillStyle = theme().muted;

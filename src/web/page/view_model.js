@@ -2,14 +2,17 @@
 
 import {copyText, openNotice} from './actions.js';
 import {ApiError, experimentPath} from './api.js';
-import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
+import {Chart, d3, drawAxes, drawMark, drawName, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, select, stateBox, statusBadge, tableRegion, textBlock, timeElement} from './dom.js';
 import {cleanText, counted, formatBytes, formatDuration, formatNumber, formatUtc, oneLine, valueText} from './format.js';
 import {LogTail} from './log_tail.js';
 import {SERIES} from './palette.js';
 import {otherView, writeRoute} from './route.js';
+import {joinList, splitList} from './sort.js';
 
 const LOG_PACE = 2000;
+/** Metrics that are offered for the chart. */
+const MOST_METRICS = 40;
 
 /**
  * A value that was reported. The document has null for NaN and for infinities alike.
@@ -162,8 +165,8 @@ export class ModelView {
     const chosen = this.chosenMetrics();
     refill(
         this.metricsPlace,
-        ...metrics.slice(0, 8).map((m) => checkbox(oneLine(m, 30), chosen.includes(m), (on) => this.store.setParams({
-                                     m: (on ? [...chosen, m] : chosen.filter((other) => other !== m)).join(',')
+        ...metrics.slice(0, MOST_METRICS).map((m) => checkbox(oneLine(m, 30), chosen.includes(m), (on) => this.store.setParams({
+                                     m: joinList(on ? [...chosen, m] : chosen.filter((other) => other !== m))
                                    }))),
         checkbox('log axis', this.store.param('log') === '1', (on) => this.store.setParams({log: on ? '1' : null})));
     this.chart.redraw();
@@ -228,7 +231,7 @@ export class ModelView {
     this.noteKey = key;
     const field = el('textarea', {
       rows: '2',
-      maxlength: '4000',
+      maxlength: '3333',
       'aria-label': 'Note',
       placeholder: because || 'a note about this model',
       readonly: because !== '',
@@ -343,7 +346,7 @@ export class ModelView {
 
   chosenMetrics() {
     const names = this.metricNames();
-    const wanted = this.store.param('m').split(',').filter((m) => names.includes(m));
+    const wanted = splitList(this.store.param('m')).filter((m) => names.includes(m));
     return wanted.length > 0 ? wanted : names.includes('default') ? ['default'] : names.slice(0, 1);
   }
 
@@ -437,11 +440,7 @@ export class ModelView {
       }
       ctx.strokeStyle = theme().mark;
       for (const px of odd) drawMark(ctx, 'FAILED', px, frame.bottom - 6, 3.5);
-      if (last) {
-        ctx.textAlign = 'right';
-        ctx.textBaseline = 'bottom';
-        if (metrics.length > 1) ctx.fillText(oneLine(metric, 30), last[0] - 4, last[1] - 6);
-      }
+      if (last && metrics.length > 1) drawName(ctx, oneLine(metric, 30), colors[k % colors.length], last[0] - 4, last[1] - 6);
     });
   }
 

@@ -7,7 +7,7 @@ import {button, el, fill, refill, select, stateBox, statusBadge, timeWithUtc} fr
 import {DrawnDots} from './drawn_dots.js';
 import {settle} from './events.js';
 import {quoteForFilter} from './filter.js';
-import {counted, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
+import {counted, formatDuration, formatNumber, oneLine, timeText} from './format.js';
 import {drawSelected, ParetoChart} from './pareto_chart.js';
 import {otherView, writeRoute} from './route.js';
 import {bestSoFar, countStates, findBest, groupFailures, hasEnded, secondsOfModels, secondsRun, timeLeft} from './stats.js';
@@ -282,7 +282,7 @@ export class OverviewView {
       ...this.placeOf(p, p.value),
       model: model[p.row],
       text: () => `model ${model[p.row]}: ${formatNumber(p.value)}${p.improved ? ', the best until then' : ''}\n${
-          formatTime(p.time)}`
+          timeText(p.time)}`
     }]);
     return this.madePoints;
   }

@@ -55,6 +55,13 @@ for (const [text, models] of [
   test(`filter: ${text}`, () => equal(kept(text), models));
 }
 
+// page_units_test.sh runs this west of UTC.
+test('a day, and a time without a zone, are those of the reader', () => {
+  const since = (/** @type {number} */ ms) => table.model.filter((_, row) => (table.start[row] ?? -1) >= ms);
+  equal(kept('start >= 1970-01-01'), since(new Date(1970, 0, 1).getTime()));
+  equal(kept('start >= 1970-01-01T00:00'), kept('start >= 1970-01-01'));
+});
+
 for (const [text, start, end, words] of [
          ['accurcy > 0.9', 0, 7, 'did you mean accuracy'],
          ['op = skp', 5, 8, 'it has conv, skip'],

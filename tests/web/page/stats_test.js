@@ -1,4 +1,4 @@
-import {brushedRows, brushFilter, choiceDepths, makeAxis, OFF_SHARE, placesIn, readBrushes, writeBrushes} from '../../../src/web/page/axes.js';
+import {brushedRows, brushFilter, choiceDepths, makeAxis, OFF_SHARE, placesIn, rangeOf, readBrushes, writeBrushes} from '../../../src/web/page/axes.js';
 import {allColumns, findColumn} from '../../../src/web/page/columns.js';
 import {decodeAttempts, updateFronts} from '../../../src/web/page/decode.js';
 import {compileFilter, filterRows} from '../../../src/web/page/filter.js';
@@ -138,6 +138,8 @@ test('an inactive choice has a place of its own, below all candidates', () => {
   check(kernel.at[1] < OFF_SHARE && kernel.at[0] > OFF_SHARE && kernel.at[3] > kernel.at[0], 'order');
   equal(placesIn(kernel, [0, OFF_SHARE]), [-1]);
   equal(placesIn(kernel, [0, 1]), [-1, 0, 1]);
+  for (const [one, other, places] of [[-1, -1, [-1]], [0, 0, [0]], [1, 1, [1]], [1, -1, [-1, 0, 1]], [0, 1, [0, 1]]])
+    equal(placesIn(kernel, rangeOf(kernel, one, other)), places);
 });
 
 test('several candidates together are one place', () => {
