@@ -4,6 +4,7 @@
 #   scripts/slow_test.sh [STEP...]
 #
 # Steps (default: all but images, packages and ubsan):
+#   quickstart  the first command of the README, in a new clone of HEAD
 #   optimised   all tests in an optimised build: what is promised bit for bit holds there, too
 #   benches     each benchmark with --quick: it runs to its end and prints its figures
 #   asan        AddressSanitizer over all tests that do not use LibTorch
@@ -42,11 +43,17 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm ssh install alone docs fuzz repeat
+[ $# -gt 0 ] || set -- quickstart optimised benches asan tsan resume chaos reports browser slurm ssh install alone docs fuzz repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
   case "$step" in
+    quickstart)
+      clone=$(mktemp -d)
+      git clone --quiet . "$clone"
+      (cd "$clone" && ./scripts/quickstart.sh)
+      rm -rf "$clone"
+      ;;
     optimised) bazel test -c opt //tests:all ;;
     benches)
       ./scripts/install_deps.sh --tests --browser

@@ -53,6 +53,22 @@ void RegisterDataset(const std::string& name, Make make) {
   }
 }
 
+// Registers a class of data sets, whose constructor fills in its splits and takes nothing, or what `make` takes.
+template <typename MySplits>
+void RegisterDataset(const std::string& name) {
+  static_assert(std::is_base_of_v<data::DataSplits, MySplits>,
+                "a data set's class derives from lanista::data::DataSplits");
+  RegisterDataset(name, [](const Params& params, const data::DatasetRequest& request) -> data::DataSplits {
+    if constexpr (std::is_constructible_v<MySplits, const Params&, const data::DatasetRequest&>) {
+      return MySplits(params, request);
+    } else if constexpr (std::is_constructible_v<MySplits, const Params&>) {
+      return MySplits(params);
+    } else {
+      return MySplits();
+    }
+  });
+}
+
 }  // namespace lanista
 
 #endif  // LANISTA_INCLUDE_LANISTA_DATASET_H_

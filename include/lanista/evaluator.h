@@ -11,7 +11,8 @@
 //
 // and in the configuration: evaluator { custom { name: "my_way" } }. The same at namespace scope, for a function or a
 // factory: LANISTA_REGISTER(evaluator, "my_way", TrainMyWay). They run in trial processes, on one thread. What
-// they throw fails the trial, with its text as the reason.
+// they return as an error or throw fails the trial, with its text as the reason; what a factory does is told when the
+// experiment starts.
 #ifndef LANISTA_INCLUDE_LANISTA_EVALUATOR_H_
 #define LANISTA_INCLUDE_LANISTA_EVALUATOR_H_
 

@@ -2,9 +2,7 @@
 //
 //   class Impatient : public lanista::Stopper { ... };        // Report
 //
-//   lanista::RegisterStopper("impatient", [](const lanista::Params&, const lanista::StoppingContext&) {
-//     return std::make_unique<Impatient>();
-//   });                                                       // in main, before lanista::Init
+//   lanista::RegisterStopper<Impatient>("impatient");         // in main, before lanista::Init
 //
 // and in the configuration: early_stopping { custom { name: "impatient" } }. The same at namespace scope:
 // LANISTA_REGISTER(stopper, "impatient", MakeImpatient).
@@ -15,7 +13,9 @@
 #ifndef LANISTA_INCLUDE_LANISTA_STOPPER_H_
 #define LANISTA_INCLUDE_LANISTA_STOPPER_H_
 
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "src/api/register.h"
@@ -28,6 +28,22 @@ namespace lanista {
 template <typename Make>
 void RegisterStopper(const std::string& name, Make make) {
   api::Register<StopperRegistry>("stopper", name, std::move(make));
+}
+
+// Registers a class of stoppers, whose constructor takes nothing, or `const StoppingContext&`, or `const Params&`
+// before it.
+template <typename MyStopper>
+void RegisterStopper(const std::string& name) {
+  static_assert(std::is_base_of_v<Stopper, MyStopper>, "a stopper derives from lanista::Stopper");
+  RegisterStopper(name, [](const Params& params, const StoppingContext& context) -> StopperRegistry::Result {
+    if constexpr (std::is_constructible_v<MyStopper, const Params&, const StoppingContext&>) {
+      return std::make_unique<MyStopper>(params, context);
+    } else if constexpr (std::is_constructible_v<MyStopper, const StoppingContext&>) {
+      return std::make_unique<MyStopper>(context);
+    } else {
+      return std::make_unique<MyStopper>();
+    }
+  });
 }
 
 }  // namespace lanista

@@ -6,9 +6,9 @@
 //
 // and in the configuration: strategy { custom { name: "backwards" } }. The same at namespace scope:
 // LANISTA_REGISTER(strategy, "backwards", MakeBackwards). A strategy runs in the process of the
-// experiment, which owns it, used by one thread at a time, and is deterministic: Resume replays its calls. What Ask
-// returns as an error, and what either call throws, fails the experiment, with its text as the reason. Proposals keeps
-// a strategy from proposing a model twice.
+// experiment, which owns it, used by one thread at a time, and is deterministic: Resume replays its calls. What its
+// factory returns as an error is told when the experiment starts; what Ask returns as an error, and what either call
+// throws, fails the experiment, with its text as the reason. Proposals keeps a strategy from proposing a model twice.
 #ifndef LANISTA_INCLUDE_LANISTA_STRATEGY_H_
 #define LANISTA_INCLUDE_LANISTA_STRATEGY_H_
 

@@ -2,9 +2,9 @@
 #ifndef LANISTA_SRC_API_REGISTER_H_
 #define LANISTA_SRC_API_REGISTER_H_
 
+#include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "src/api/registrations.h"
 #include "src/base/custom.h"
@@ -16,12 +16,8 @@ namespace lanista::api {
 // by Registrations. `kind` is for messages: "evaluator".
 template <typename RegistryType, typename Make>
 void Register(const std::string& kind, const std::string& name, Make make) {
-  std::vector<std::string> taken;
-  constexpr char kCustom[] = "custom:";
-  for (const std::string& known : RegistryType::Get().Names()) {
-    if (known.rfind(kCustom, 0) == 0) taken.push_back(known.substr(sizeof(kCustom) - 1));
-  }
-  if (!Registrations::Get().Admit(kind, name, taken)) return;
+  const std::set<std::string>& taken = CustomNamesOf<typename RegistryType::KindConfig>();
+  if (!Registrations::Get().Admit(kind, name, {taken.begin(), taken.end()})) return;
   RegisterComponent<RegistryType>(kind, name, std::move(make));
 }
 

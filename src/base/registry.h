@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,14 @@
 #include "src/base/component.h"
 
 namespace lanista {
+
+// What programs have registered for `custom` of a oneof, by all registries of that oneof: with one name for two things
+// the configuration would mean only one of them.
+template <typename Kind>
+std::set<std::string>& CustomNamesOf() {
+  static auto* const names = new std::set<std::string>;
+  return *names;
+}
 
 // Things of the type `Base`, which messages like `Kind` (v1::StrategyConfig) name.
 template <typename Base, typename Kind, typename... Args>
@@ -54,7 +63,8 @@ class Registry {
   // if there is one already: two definitions are a programmer's error.
   bool Add(const std::string& name, bool custom, Factory factory) {
     auto& factories = custom ? custom_ : built_in_;
-    if (!factories.emplace(name, std::move(factory)).second) {
+    const bool taken = custom && !CustomNamesOf<Kind>().insert(name).second;
+    if (taken || !factories.emplace(name, std::move(factory)).second) {
       std::fprintf(stderr, "lanista: '%s' of %s is registered twice: give one of the two another name\n", name.c_str(),
                    Kind::descriptor()->name().c_str());
       std::abort();

@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "lanista/client.h"
 #include "lanista/dataset.h"
+#include "lanista/devices.h"
 #include "lanista/evaluator.h"
 #include "lanista/graph.h"
 #include "lanista/main.h"
@@ -142,6 +144,15 @@ class Activation : public graph::Mutator {
   const std::string type_;
 };
 
+// Points, of which parameter `fewer` are left out of the training.
+struct FewerPoints : data::DataSplits {
+  explicit FewerPoints(const Params& params) : data::DataSplits(Points().value()) {
+    const data::Example& all = *train->InMemory();
+    const int64_t left = train->size() - params.Get<int64_t>("fewer");
+    train = data::MakeInMemoryDataset({all.input.slice(0, 0, left), all.target.slice(0, 0, left)});
+  }
+};
+
 // Adds parameter `by` to each input.
 class Shift : public data::Transform {
  public:
@@ -153,9 +164,16 @@ class Shift : public data::Transform {
   const double by_;
 };
 
+// Whose only use is to be registered.
+void RegisterSourcesOfOneName() {
+  RegisterDeviceSource("mine", [](const Params&) -> DeviceSourceRegistry::Result { return absl::UnknownError(""); });
+  RegisterNodeSource("mine", [](const Params&) -> NodeSourceRegistry::Result { return absl::UnknownError(""); });
+}
+
 void RegisterComponents() {
   RegisterSpace<SmallNet>("small_net");
   RegisterDataset("points", Points);
+  RegisterDataset<FewerPoints>("fewer_points");
   RegisterEvaluator<WidthEvaluator>("width");
   RegisterEvaluator("until_canceled", [](TrialContext& context) {
     context.ReportIntermediate(0.5);
@@ -167,7 +185,7 @@ void RegisterComponents() {
   RegisterMutator<Activation>("activation");
   RegisterTransform<Shift>("shift");
   RegisterStrategy<Backwards>("backwards");
-  RegisterStopper("impatient", [](const Params&, const StoppingContext&) { return std::make_unique<Impatient>(); });
+  RegisterStopper<Impatient>("impatient");
 }
 
 // ---- The tests ----
@@ -347,6 +365,19 @@ TEST_F(ExperimentTest, GraphsAndMutatorsOfTheProgramMakeASpace) {
   ASSERT_EQ(top->size(), 1u);
   EXPECT_EQ(top->at(0).sample, R"({"width":6})");
   EXPECT_EQ(top->at(0).metrics.at("default"), 6);
+}
+
+TEST_F(ExperimentTest, ADatasetOfAClassGetsItsParameters) {
+  const std::string points = R"(name: "fewer_points")";
+  const std::string fewer = points + " params { key: 'fewer' value { i: 50 } }";
+  const auto run = [this](const std::string& dataset) {
+    const std::string text = absl::StrReplaceAll(kTraining, {{R"(name: "points")", dataset}});
+    return Make(absl::StrCat(text, "max_trial_number: 1")).Run();
+  };
+  EXPECT_TRUE(run(fewer).ok()) << run(fewer);
+  const absl::Status without = run(points);
+  EXPECT_FALSE(without.ok());
+  EXPECT_THAT(without.message(), HasSubstr("fewer"));
 }
 
 TEST_F(ExperimentTest, ATransformOfTheProgramIsPartOfTheData) {
@@ -767,6 +798,10 @@ TEST(InitTest, TwoGraphSpacesOrMutatorsOfOneNameAreTold) {
   EXPECT_THAT(TellsOfStart("--two-mutators"), HasSubstr("the mutator 'activation' is registered twice: give one of"));
 }
 
+TEST(InitTest, DevicesAndNodesOfOneNameAreTold) {
+  EXPECT_THAT(TellsOfStart("--two-sources"), HasSubstr("the node source 'mine' is registered twice: give one of"));
+}
+
 TEST(InitTest, AComponentThatIsRegisteredTooLateIsTold) {
   EXPECT_THAT(TellsOfStart("--late"), HasSubstr("the model space 'late' was registered after lanista::Init"));
 }
@@ -789,6 +824,7 @@ int main(int argc, char** argv) {
   if (mode == "--twice") lanista::RegisterEvaluator<lanista::WidthEvaluator>("width");
   if (mode == "--two-graphs") lanista::RegisterGraphSpace("graph_net", lanista::GraphNet);
   if (mode == "--two-mutators") lanista::RegisterMutator<lanista::Activation>("activation");
+  if (mode == "--two-sources") lanista::RegisterSourcesOfOneName();
   lanista::Init(argc, argv);
   if (mode == "--late") lanista::RegisterSpace<lanista::SmallNet>("late");
   if (mode.rfind("--tw", 0) == 0 || mode == "--late") return lanista::TellOfStart();
