@@ -33,7 +33,7 @@ import weakref
 
 import torch
 from torch import Tensor
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple, Type, Union
 
 # A number, string, bool, None, or a sequence of these.
 Literal = Any
@@ -145,52 +145,52 @@ class Expression:
         result.places = _places_of(expressions)
         return result
 
-    def __add__(self, other):
+    def __add__(self, other: "Operand") -> "Expression":
         return self._operation("ADD", lambda a, b: a + b, self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: "Operand") -> "Expression":
         return self._operation("ADD", lambda a, b: a + b, other, self)
 
-    def __sub__(self, other):
+    def __sub__(self, other: "Operand") -> "Expression":
         return self._operation("SUBTRACT", lambda a, b: a - b, self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: "Operand") -> "Expression":
         return self._operation("SUBTRACT", lambda a, b: a - b, other, self)
 
-    def __mul__(self, other):
+    def __mul__(self, other: "Operand") -> "Expression":
         return self._operation("MULTIPLY", lambda a, b: a * b, self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: "Operand") -> "Expression":
         return self._operation("MULTIPLY", lambda a, b: a * b, other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: "Operand") -> "Expression":
         return self._operation("DIVIDE", lambda a, b: a / b, self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: "Operand") -> "Expression":
         return self._operation("DIVIDE", lambda a, b: a / b, other, self)
 
-    def __floordiv__(self, other):
+    def __floordiv__(self, other: "Operand") -> "Expression":
         return self._operation("FLOOR_DIVIDE", lambda a, b: a // b, self, other)
 
-    def __rfloordiv__(self, other):
+    def __rfloordiv__(self, other: "Operand") -> "Expression":
         return self._operation("FLOOR_DIVIDE", lambda a, b: a // b, other, self)
 
-    def __mod__(self, other):
+    def __mod__(self, other: "Operand") -> "Expression":
         return self._operation("MODULO", lambda a, b: a % b, self, other)
 
-    def __rmod__(self, other):
+    def __rmod__(self, other: "Operand") -> "Expression":
         return self._operation("MODULO", lambda a, b: a % b, other, self)
 
-    def __neg__(self):
+    def __neg__(self) -> "Expression":
         return self._operation("NEGATE", lambda a: -a, self)
 
-    def __round__(self):
+    def __round__(self) -> "Expression":
         return self._operation("ROUND", round, self)
 
-    def __bool__(self):
+    def __bool__(self) -> NoReturn:
         raise TypeError("a choice has no value yet: it cannot decide an `if`; use LayerChoice or Repeat")
 
-    def _compare(self, other):
+    def _compare(self, other: Any) -> NoReturn:
         raise TypeError(
             "a choice has no value yet: it cannot be compared; use LayerChoice, Repeat, maximum or minimum, or make the "
             "module that compares it a basic_unit. Classes of torch.nn compare their arguments: take those of lanista.nn"
@@ -199,7 +199,7 @@ class Expression:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
     __hash__ = object.__hash__
 
-    def __int__(self):
+    def __int__(self) -> NoReturn:
         raise TypeError(
             "a choice has no value yet: hand it to a class of lanista.nn, which knows what to do, or make your own class "
             "a basic_unit"
@@ -207,8 +207,11 @@ class Expression:
 
     __index__ = __float__ = __iter__ = __len__ = __int__
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<an expression of the choices {', '.join(self.choices)}>"
+
+
+Operand = Union[Expression, int, float]
 
 
 class ValueChoice(Expression):
@@ -229,16 +232,16 @@ class ValueChoice(Expression):
         super().__init__(lambda chosen: chosen[self.label], {"choice": self.label}, {self.label: candidates})
         self.places = {self.label: self.place}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ValueChoice({self.choices[self.label]!r}, label={self.label!r})"
 
 
-def maximum(*operands: Union[Expression, int, float]) -> Expression:
+def maximum(*operands: Operand) -> Expression:
     """The largest of some choices and numbers."""
     return Expression._operation("MAXIMUM", max, *operands)
 
 
-def minimum(*operands: Union[Expression, int, float]) -> Expression:
+def minimum(*operands: Operand) -> Expression:
     """The smallest of some choices and numbers."""
     return Expression._operation("MINIMUM", min, *operands)
 
@@ -350,7 +353,7 @@ class _Layer:
             raise AttributeError(name)
         return getattr(self._cls, name)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self._cls.__name__} of lanista.nn>"
 
 
