@@ -488,6 +488,20 @@ class PageTests(unittest.TestCase):
         self.assertEqual(picture[:4], [0, 0, 0, 0])
         self.assertGreater(picture[4], 5)
 
+    def test_loading_empty_and_failed_look_different(self):
+        self.open("overview")
+        looks = self.browser.run("""
+            return ['loading', 'empty', 'error'].map((state) => {
+              const box = document.querySelector('main').appendChild(document.createElement('div'));
+              box.className = 'state state-' + state;
+              const icon = box.appendChild(document.createElement('span'));
+              icon.className = 'state-icon';
+              const {animationName, borderTopColor, borderTopStyle} = getComputedStyle(icon);
+              box.remove();
+              return [animationName, borderTopColor, borderTopStyle].join();
+            });""")
+        self.assertEqual(len(set(looks)), 3, looks)
+
     def test_nothing_moves_where_the_reader_wants_no_motion(self):
         moves = """
             const sign = document.body.appendChild(document.createElement('span'));
