@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxEvents = 500;
 constexpr size_t kMaxEventBytes = 1 << 20;
-// So many facts of models are many; more than the other number are too many for one batch.
+// So many facts of models are many; the other number of facts are too many for one batch.
 constexpr int64_t kManyFacts = 100;
 constexpr int kTooManyFacts = 20000;
 
@@ -41,7 +41,9 @@ absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next(Form form) {
   batch.more = !reader.holder().has_value() || IsFinal(state.change.state());
   if (form == Form::kManyAsModels) {
     LANISTA_ASSIGN_OR_RETURN(JournalReader::NewFacts facts, reader.FactsAfter(after_, kTooManyFacts));
-    if (facts.of_models >= kManyFacts && facts.of_models < kTooManyFacts && facts.reports == 0) {
+    // Of a part of what is new, the experiment's own events behind that part would come too early.
+    const bool all = facts.own + facts.of_models < kTooManyFacts;
+    if (facts.of_models >= kManyFacts && all && facts.reports == 0) {
       if (facts.own > 0) {
         LANISTA_ASSIGN_OR_RETURN(batch.events, reader.OwnEventsAfter(after_));
       }

@@ -388,6 +388,9 @@ class TruthTest(JournalTest):
                                       "[b.firstChild.textContent, b.lastChild.textContent])"))
         self.assertEqual(shown, {label: "unknown" if value is None else number(value, 3)
                                  for label, value in wanted.items()})
+        saved = {row["choice"]: row["importance"]
+                 for row in json.loads(self.browser.saved_by("[aria-label=Importance] button", "JSON"))}
+        self.assertEqual({label: "unknown" if value is None else number(value, 3) for label, value in saved.items()}, shown)
 
     def check_devices(self):
         self.open("devices")

@@ -2,7 +2,8 @@
 
 import {experimentPath} from './api.js';
 import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './chart.js';
-import {el, refill, select, stateBox} from './dom.js';
+import {el, refill, saveButtons, select, stateBox} from './dom.js';
+import {fileName} from './exports.js';
 import {counted, formatNumber, oneLine, valueText} from './format.js';
 import {boxesByCandidate} from './stats.js';
 
@@ -125,6 +126,12 @@ export class ChoiceImportance {
       const choices = document.choices.slice().sort(
           (/** @type {any} */ a, /** @type {any} */ b) => (b.importance ?? -1) - (a.importance ?? -1));
       const most = Math.max(1e-12, ...choices.map((/** @type {any} */ c) => c.importance ?? 0));
+      tools.append(...saveButtons(
+          'Importance', () => `${fileName(this.view.current().id)}_importance`,
+          () => ({
+            header: ['choice', 'importance'],
+            rows: choices.map((/** @type {any} */ one) => [one.label, one.importance]),
+          })));
       refill(
           this.importance, tools,
           el('div', {class: 'bars', role: 'list'}, ...choices.slice(0, RANKED).map((/** @type {any} */ one) => {

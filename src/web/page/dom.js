@@ -1,6 +1,7 @@
 // Elements out of data: text is text, never markup.
 
 import {statusText} from './columns.js';
+import {toCsv, toJson} from './exports.js';
 import {cleanText, formatTime, formatUtc, NOTHING, oneLine, utcBeside} from './format.js';
 import {statusStyle} from './palette.js';
 
@@ -221,6 +222,20 @@ export function saveFile(name, blob) {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/**
+ * What a part shows, as files.
+ * @param {string} what  for the buttons' names @param {() => string} name  of the files, without an ending
+ * @param {() => {header: string[], rows: unknown[][]}} content
+ */
+export function saveButtons(what, name, content) {
+  const save = (/** @type {string} */ form, /** @type {string} */ type, /** @type {typeof toCsv} */ write) => button(
+      form.toUpperCase(), () => {
+        const {header, rows} = content();
+        saveFile(`${name()}.${form}`, new Blob([write(header, rows)], {type}));
+      }, {class: 'quiet', 'aria-label': `${what} as ${form.toUpperCase()}`});
+  return [save('csv', 'text/csv', toCsv), save('json', 'application/json', toJson)];
 }
 
 /**

@@ -4,8 +4,7 @@ import {ApiError, isAbsent} from './api.js';
 import {Chart, d3, drawAxes, drawDot, drawName, frameOf, paddedDomain, theme} from './chart.js';
 import {chosenText, curveMetrics, measures} from './columns.js';
 import {differenceRows, diffGraphs, diffSamples} from './diff.js';
-import {button, checkbox, el, fill, plainTable, refill, saveFile, select, stateBox, statusBadge, tableRegion} from './dom.js';
-import {toCsv, toJson} from './exports.js';
+import {button, checkbox, el, fill, plainTable, refill, saveButtons, saveFile, select, stateBox, statusBadge, tableRegion} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {asReported, counted, formatCount, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
@@ -152,18 +151,9 @@ export class CompareView {
                          ...line.values.map((value) => cell(value, line.differs))))))));
   }
 
-  /**
-   * What a part shows, as files.
-   * @param {string} what @param {() => {header: string[], rows: unknown[][]}} content
-   */
+  /** @param {string} what  a part of the view @param {() => {header: string[], rows: unknown[][]}} content */
   saveButtons(what, content) {
-    const name = `${what.toLowerCase()}_of_models_${this.models().join('_')}`;
-    const save = (/** @type {string} */ form, /** @type {string} */ type, /** @type {typeof toCsv} */ write) => button(
-        form.toUpperCase(), () => {
-          const {header, rows} = content();
-          saveFile(`${name}.${form}`, new Blob([write(header, rows)], {type}));
-        }, {class: 'quiet', 'aria-label': `${what} as ${form.toUpperCase()}`});
-    return [save('csv', 'text/csv', toCsv), save('json', 'application/json', toJson)];
+    return saveButtons(what, () => `${what.toLowerCase()}_of_models_${this.models().join('_')}`, content);
   }
 
   series() {

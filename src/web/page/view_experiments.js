@@ -4,9 +4,8 @@ import {experimentPath} from './api.js';
 import {Chart, d3, drawAxes, drawName, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {ComparedTables} from './compared_tables.js';
 import {decodeColumns} from './decode.js';
-import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge, timeWithUtc} from './dom.js';
+import {button, checkbox, el, fill, refill, saveButtons, select, stateBox, statusBadge, timeWithUtc} from './dom.js';
 import {bestValue, endedModels, experimentsTable, nextSort, shownExperiments} from './experiments_list.js';
-import {toCsv, toJson} from './exports.js';
 import {counted, formatAge, formatDuration, formatNumber, oneLine, timeText} from './format.js';
 import {SERIES} from './palette.js';
 import {joinList, splitList} from './sort.js';
@@ -102,14 +101,10 @@ export class ExperimentsView {
       on: {input: () => store.setParams({q: this.filter.value})}
     });
     this.count = el('span', {class: 'muted', role: 'status'});
-    const saveAs = (/** @type {string} */ form, /** @type {string} */ type, /** @type {typeof toCsv} */ write) => button(
-        form.toUpperCase(), () => {
-          const {header, rows} = experimentsTable(this.shown());
-          saveFile(`experiments.${form}`, new Blob([write(header, rows)], {type}));
-        }, {class: 'quiet', 'aria-label': `Experiments as ${form.toUpperCase()}`});
     this.bar = el(
         'div', {class: 'row spread card'}, el('div', {class: 'row'}, this.filter, this.count),
-        el('div', {class: 'row'}, saveAs('csv', 'text/csv', toCsv), saveAs('json', 'application/json', toJson)));
+        el('div', {class: 'row'},
+           ...saveButtons('Experiments', () => 'experiments', () => experimentsTable(this.shown()))));
     this.element =
         el('div', {class: 'view'}, el('h1', {}, 'Experiments'), this.hint, this.chart.element, this.bar, this.list);
     this.drawn = '';
