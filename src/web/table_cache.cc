@@ -10,7 +10,6 @@
 #include "src/base/status.h"
 #include "src/views/documents.h"
 #include "src/web/columns.h"
-#include "src/web/http.h"
 
 namespace lanista {
 namespace {
