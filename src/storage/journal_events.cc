@@ -3,7 +3,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,11 +32,6 @@ bool IsOneOf(absl::string_view kind, const absl::string_view (&kinds)[n]) {
 template <size_t n>
 std::string Quoted(const absl::string_view (&kinds)[n]) {
   return absl::StrCat("'", absl::StrJoin(kinds, "', '"), "'");
-}
-
-void SortWithoutCopies(std::vector<int>* numbers) {
-  std::sort(numbers->begin(), numbers->end());
-  numbers->erase(std::unique(numbers->begin(), numbers->end()), numbers->end());
 }
 
 // One row of the table `fact`.
@@ -211,21 +205,13 @@ absl::StatusOr<JournalReader::NewFacts> JournalReader::FactsAfter(int64_t number
 
 absl::StatusOr<std::vector<int>> JournalReader::ChangedModels(NewFacts facts) const {
   std::vector<int> models = std::move(facts.models);
-  SortWithoutCopies(&models);
-  // Most trials are of models that have other facts: to look for a trial takes a pass over all attempts.
-  std::set<int> trials(facts.trials.begin(), facts.trials.end());
-  LANISTA_ASSIGN_OR_RETURN(
-      SqliteStatement known,
-      database_.Prepare(absl::StrCat("SELECT trial FROM attempt WHERE model IN (", absl::StrJoin(models, ","), ")")));
-  while (!trials.empty()) {
-    LANISTA_ASSIGN_OR_RETURN(const bool found, known.Next());
-    if (!found) break;
-    trials.erase(known.Int(0));
+  // All of them: of a merged trial, one model may have begun and another have no fact of its own yet.
+  if (!facts.trials.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(const auto members, MembersOf(facts.trials));
+    for (const auto& [trial, of_trial] : members) models.insert(models.end(), of_trial.begin(), of_trial.end());
   }
-  if (trials.empty()) return models;
-  LANISTA_ASSIGN_OR_RETURN(const auto members, MembersOf({trials.begin(), trials.end()}));
-  for (const auto& [trial, of_trial] : members) models.insert(models.end(), of_trial.begin(), of_trial.end());
-  SortWithoutCopies(&models);
+  std::sort(models.begin(), models.end());
+  models.erase(std::unique(models.begin(), models.end()), models.end());
   return models;
 }
 

@@ -158,6 +158,17 @@ TEST_F(JournalEventsTest, FactsBehindOneTellWhichModelsChanged) {
   EXPECT_EQ(first.last, events[2].number());
   EXPECT_THAT(none_changed, ElementsAre());
 
+  // A merged trial of which one model has begun, and the other has no fact of its own.
+  int64_t began = 0;
+  for (const v1::ExperimentEvent& event : events) {
+    if (began == 0 && event.model().has_started()) began = event.number();
+  }
+  ASSERT_GT(began, 2);
+  const auto [half_begun, members] = facts_after(began - 2, 1);
+  EXPECT_EQ(half_begun.last, began);
+  EXPECT_THAT(half_begun.trials, ElementsAre(4));
+  EXPECT_THAT(members, ElementsAre(1, 2));
+
   // Queued again, which no event tells; and another one that is only proposed.
   ASSERT_TRUE(writer->Write(Batch("records { trial { trial: 5 members { model: 2 attempt: 2 } } }")).ok());
   const auto [queued, again] = facts_after(all.last);
