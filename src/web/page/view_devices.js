@@ -14,7 +14,7 @@ const LANE = 26;
 const LEFT = 130;
 /** How high bars are by how they ended, as a share of the others': too thin for colours, they still differ. */
 const HEIGHTS = /** @type {Record<string, number>} */ (
-    {STOPPED_EARLY: 0.8, UNMERGED: 0.65, LOST: 0.5, CANCELED: 0.35, FAILED: 0.2});
+    {MIXED: 0.9, STOPPED_EARLY: 0.78, UNMERGED: 0.66, INFEASIBLE: 0.54, LOST: 0.42, CANCELED: 0.3, FAILED: 0.18});
 /** Merged trials that are listed. */
 const LISTED = 100;
 /** Between two requests for the nodes, ms. */
