@@ -1,8 +1,8 @@
 // What all charts have: a canvas that fits its place, axes, a tooltip, the keyboard, the same as a table, CSV, JSON and
 // PNG.
 
-import {announce, button, el, fill, plainTable, saveFile} from './dom.js';
-import {fileName, toCsv, toJson} from './exports.js';
+import {announce, button, el, fill, plainTable, saveButtons, saveFile} from './dom.js';
+import {fileName} from './exports.js';
 import {oneLine} from './format.js';
 import {THEME} from './palette.js';
 
@@ -172,9 +172,8 @@ export class Chart {
         el('figure', {class: 'chart card', 'aria-label': options.title},
            el('div', {class: 'chart-head'}, el('h2', {}, options.title),
               el('div', {class: 'tools'}, this.tableButton,
-                 button('CSV', () => this.save('csv'), {class: 'quiet', 'aria-label': `${options.title} as CSV`}),
-                 button('JSON', () => this.save('json'), {class: 'quiet', 'aria-label': `${options.title} as JSON`}),
-                 button('PNG', () => this.save('png'), {class: 'quiet', 'aria-label': `${options.title} as PNG`}))),
+                 ...saveButtons(options.title, () => this.fileName(), () => this.options.table()),
+                 button('PNG', () => this.savePicture(), {class: 'quiet', 'aria-label': `${options.title} as PNG`}))),
            this.tools,
            options.minWidth ?
                el('div', {class: 'plot-scroll', tabindex: '0', role: 'group', 'aria-label': options.title}, this.plot) :
@@ -280,26 +279,23 @@ export class Chart {
         rows.length > TABLE_ROWS ? el('p', {}, `${rows.length - TABLE_ROWS} more rows are in the CSV.`) : null);
   }
 
-  /** @param {'csv'|'json'|'png'} form */
-  save(form) {
-    const name = `${fileName(this.options.title.toLowerCase())}.${form}`;
-    if (form === 'png') {
-      const whole = document.createElement('canvas');
-      whole.width = this.base.width;
-      whole.height = this.base.height;
-      const ctx = /** @type {CanvasRenderingContext2D} */ (whole.getContext('2d'));
-      ctx.fillStyle = theme().card;
-      ctx.fillRect(0, 0, whole.width, whole.height);
-      ctx.drawImage(this.base, 0, 0);
-      ctx.drawImage(this.top, 0, 0);
-      whole.toBlob((blob) => {
-        if (blob) saveFile(name, blob);
-      });
-      return;
-    }
-    const {header, rows} = this.options.table();
-    const text = form === 'csv' ? toCsv(header, rows) : toJson(header, rows);
-    saveFile(name, new Blob([text], {type: form === 'csv' ? 'text/csv' : 'application/json'}));
+  /** Without an ending. */
+  fileName() {
+    return fileName(this.options.title.toLowerCase());
+  }
+
+  savePicture() {
+    const whole = document.createElement('canvas');
+    whole.width = this.base.width;
+    whole.height = this.base.height;
+    const ctx = /** @type {CanvasRenderingContext2D} */ (whole.getContext('2d'));
+    ctx.fillStyle = theme().card;
+    ctx.fillRect(0, 0, whole.width, whole.height);
+    ctx.drawImage(this.base, 0, 0);
+    ctx.drawImage(this.top, 0, 0);
+    whole.toBlob((blob) => {
+      if (blob) saveFile(`${this.fileName()}.png`, blob);
+    });
   }
 
   /** @param {number} x @param {number} y @returns {Point|null} */

@@ -1,7 +1,7 @@
 // The table of models: any column, sorted by several, drawn by window.
 
-import {button, checkbox, el, fill, refill, saveFile, stateBox, statusBadge, timeWithUtc} from './dom.js';
-import {fileName, toCsv, toJson} from './exports.js';
+import {button, checkbox, el, fill, refill, saveButtons, stateBox, statusBadge, timeWithUtc} from './dom.js';
+import {fileName} from './exports.js';
 import {oneLine} from './format.js';
 import {Grid} from './grid.js';
 import {menu} from './menu.js';
@@ -52,7 +52,6 @@ export class ModelsView {
     this.jumpNote = el('span', {class: 'filter-error', role: 'status'});
     this.columnsPlace = el('span', {class: 'menu'});
     this.sortPlace = el('span', {class: 'row'});
-    const exportAs = (/** @type {'csv'|'json'} */ form) => () => this.save(form);
     this.tools =
         el('div', {class: 'row spread'},
            el('div', {class: 'row'}, el('label', {class: 'field'}, el('span', {}, 'Go to'), this.jump), this.jumpNote,
@@ -61,8 +60,7 @@ export class ModelsView {
               button(
                   'Select all shown', () => store.select(store.selection().kept.map((row) => this.table().model[row])),
                   {class: 'quiet'}),
-              button('CSV', exportAs('csv'), {class: 'quiet', 'aria-label': 'Models as CSV'}),
-              button('JSON', exportAs('json'), {class: 'quiet', 'aria-label': 'Models as JSON'})));
+              ...saveButtons('Models', () => `${fileName(this.table().id)}_models`, () => this.content())));
     this.empty = el('div', {});
     this.element = el(
         'div', {class: 'view'}, this.tools, this.grid.element, this.empty,
@@ -219,15 +217,11 @@ export class ModelsView {
     if (row >= 0) this.grid.goTo(row);
   }
 
-  /** @param {'csv'|'json'} form */
-  save(form) {
+  /** What is shown, as files have it. */
+  content() {
     const {rows, shown} = this.store.selection();
     const columns = shown.flatMap((id) => this.byId?.get(id) ?? []);
     const header = columns.map((c) => c.title);
-    const cells = rows.map((row) => columns.map((c) => c.raw(row)));
-    const text = form === 'csv' ? toCsv(header, cells) : toJson(header, cells);
-    saveFile(
-        `${fileName(this.table().id)}_models.${form}`,
-        new Blob([text], {type: form === 'csv' ? 'text/csv' : 'application/json'}));
+    return {header, rows: rows.map((row) => columns.map((c) => c.raw(row)))};
   }
 }
