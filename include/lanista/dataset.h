@@ -53,19 +53,15 @@ void RegisterDataset(const std::string& name, Make make) {
   }
 }
 
-// Registers a class of data sets, whose constructor fills in its splits and takes nothing, or what `make` takes.
+// Registers a class of data sets, whose constructor fills in its splits and takes (const Params&, const
+// data::DatasetRequest&), one of both, or nothing. Only the splits are kept: what they need, their Datasets own, not
+// other members of the class.
 template <typename MySplits>
 void RegisterDataset(const std::string& name) {
   static_assert(std::is_base_of_v<data::DataSplits, MySplits>,
                 "a data set's class derives from lanista::data::DataSplits");
   RegisterDataset(name, [](const Params& params, const data::DatasetRequest& request) -> data::DataSplits {
-    if constexpr (std::is_constructible_v<MySplits, const Params&, const data::DatasetRequest&>) {
-      return MySplits(params, request);
-    } else if constexpr (std::is_constructible_v<MySplits, const Params&>) {
-      return MySplits(params);
-    } else {
-      return MySplits();
-    }
+    return std::move(*api::Construct<MySplits>(params, request));
   });
 }
 

@@ -59,11 +59,7 @@ template <typename MyEvaluator>
 void RegisterEvaluator(const std::string& name) {
   static_assert(std::is_base_of_v<Evaluator, MyEvaluator>, "an evaluator derives from lanista::Evaluator");
   api::Register<EvaluatorRegistry>("evaluator", name, [](const Params& params) -> EvaluatorRegistry::Result {
-    if constexpr (std::is_constructible_v<MyEvaluator, const Params&>) {
-      return std::make_unique<MyEvaluator>(params);
-    } else {
-      return std::make_unique<MyEvaluator>();
-    }
+    return api::Construct<MyEvaluator>(params);
   });
 }
 

@@ -74,13 +74,8 @@ void RegisterMutator(const std::string& name, Make make) {
 template <typename MyMutator>
 void RegisterMutator(const std::string& name) {
   static_assert(std::is_base_of_v<graph::Mutator, MyMutator>, "a mutator derives from lanista::graph::Mutator");
-  RegisterMutator(name, [](const Params& params) -> graph::MutatorRegistry::Result {
-    if constexpr (std::is_constructible_v<MyMutator, const Params&>) {
-      return std::make_unique<MyMutator>(params);
-    } else {
-      return std::make_unique<MyMutator>();
-    }
-  });
+  RegisterMutator(
+      name, [](const Params& params) -> graph::MutatorRegistry::Result { return api::Construct<MyMutator>(params); });
 }
 
 }  // namespace lanista

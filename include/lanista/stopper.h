@@ -30,19 +30,13 @@ void RegisterStopper(const std::string& name, Make make) {
   api::Register<StopperRegistry>("stopper", name, std::move(make));
 }
 
-// Registers a class of stoppers, whose constructor takes nothing, or `const StoppingContext&`, or `const Params&`
-// before it.
+// Registers a class of stoppers, whose constructor takes (const Params&, const StoppingContext&), one of both, or
+// nothing.
 template <typename MyStopper>
 void RegisterStopper(const std::string& name) {
   static_assert(std::is_base_of_v<Stopper, MyStopper>, "a stopper derives from lanista::Stopper");
   RegisterStopper(name, [](const Params& params, const StoppingContext& context) -> StopperRegistry::Result {
-    if constexpr (std::is_constructible_v<MyStopper, const Params&, const StoppingContext&>) {
-      return std::make_unique<MyStopper>(params, context);
-    } else if constexpr (std::is_constructible_v<MyStopper, const StoppingContext&>) {
-      return std::make_unique<MyStopper>(context);
-    } else {
-      return std::make_unique<MyStopper>();
-    }
+    return api::Construct<MyStopper>(params, context);
   });
 }
 

@@ -30,16 +30,13 @@ void RegisterStrategy(const std::string& name, Make make) {
   api::Register<StrategyRegistry>("strategy", name, std::move(make));
 }
 
-// Registers a class of strategies, whose constructor takes `const StrategyContext&`, or `const Params&` before it.
+// Registers a class of strategies, whose constructor takes (const Params&, const StrategyContext&), one of both, or
+// nothing.
 template <typename MyStrategy>
 void RegisterStrategy(const std::string& name) {
   static_assert(std::is_base_of_v<Strategy, MyStrategy>, "a strategy derives from lanista::Strategy");
   RegisterStrategy(name, [](const Params& params, const StrategyContext& context) -> StrategyRegistry::Result {
-    if constexpr (std::is_constructible_v<MyStrategy, const Params&, const StrategyContext&>) {
-      return std::make_unique<MyStrategy>(params, context);
-    } else {
-      return std::make_unique<MyStrategy>(context);
-    }
+    return api::Construct<MyStrategy>(params, context);
   });
 }
 

@@ -43,16 +43,13 @@ void RegisterTransform(const std::string& name, Make make) {
   api::Register<data::TransformRegistry>("transform", name, std::move(make));
 }
 
-// Registers a class of transforms, whose constructor takes nothing or `const Params&`.
+// Registers a class of transforms, whose constructor takes (const Params&, const data::DataSplits&), one of both, or
+// nothing.
 template <typename MyTransform>
 void RegisterTransform(const std::string& name) {
   static_assert(std::is_base_of_v<data::Transform, MyTransform>, "a transform derives from lanista::data::Transform");
-  RegisterTransform(name, [](const Params& params, const data::DataSplits&) -> data::TransformRegistry::Result {
-    if constexpr (std::is_constructible_v<MyTransform, const Params&>) {
-      return std::make_unique<MyTransform>(params);
-    } else {
-      return std::make_unique<MyTransform>();
-    }
+  RegisterTransform(name, [](const Params& params, const data::DataSplits& splits) -> data::TransformRegistry::Result {
+    return api::Construct<MyTransform>(params, splits);
   });
 }
 

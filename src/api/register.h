@@ -2,12 +2,15 @@
 #ifndef LANISTA_SRC_API_REGISTER_H_
 #define LANISTA_SRC_API_REGISTER_H_
 
+#include <memory>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "src/api/registrations.h"
 #include "src/base/custom.h"
+#include "src/base/params.h"
 
 namespace lanista::api {
 
@@ -16,9 +19,27 @@ namespace lanista::api {
 // by Registrations. `kind` is for messages: "evaluator".
 template <typename RegistryType, typename Make>
 void Register(const std::string& kind, const std::string& name, Make make) {
-  const std::set<std::string>& taken = CustomNamesOf<typename RegistryType::KindConfig>();
+  const std::set<std::string>& taken = CustomNames<typename RegistryType::KindConfig>::All();
   if (!Registrations::Get().Admit(kind, name, {taken.begin(), taken.end()})) return;
   RegisterComponent<RegistryType>(kind, name, std::move(make));
+}
+
+// Makes an Object by the constructor that its class has: of (params, rest...), of (params), of (rest...) or of nothing.
+// `rest` is what the factories of its kind get beside the parameters.
+template <typename Object, typename... Rest>
+std::unique_ptr<Object> Construct(const Params& params, const Rest&... rest) {
+  if constexpr (std::is_constructible_v<Object, const Params&, const Rest&...>) {
+    return std::make_unique<Object>(params, rest...);
+  } else if constexpr (std::is_constructible_v<Object, const Params&>) {
+    return std::make_unique<Object>(params);
+  } else if constexpr (std::is_constructible_v<Object, const Rest&...>) {
+    return std::make_unique<Object>(rest...);
+  } else {
+    static_assert(std::is_default_constructible_v<Object>,
+                  "the constructor of a registered class takes what its header says, const lanista::Params& first, a "
+                  "part of that, or nothing");
+    return std::make_unique<Object>();
+  }
 }
 
 }  // namespace lanista::api

@@ -105,10 +105,14 @@ class Backwards : public Strategy {
   mpz_class next_;
 };
 
-// Stops every model at its first step.
+// Stops every model at its first step after parameter `patience`.
 class Impatient : public Stopper {
  public:
-  Verdict Report(int, int, double) override { return {true, "no patience"}; }
+  explicit Impatient(const Params& params) : patience_(params.Get<int64_t>("patience")) {}
+  Verdict Report(int, int step, double) override { return {step > patience_, "no patience"}; }
+
+ private:
+  const int64_t patience_;
 };
 
 // A graph of two layers; parameter `classes`.
@@ -326,7 +330,18 @@ TEST_F(ExperimentTest, AConfigurationBuiltInCodeUsesTheProgramsComponents) {
 }
 
 TEST_F(ExperimentTest, AStopperOfTheProgramStopsModels) {
-  Experiment experiment = Make(absl::StrCat(kEndless, "early_stopping { custom { name: 'impatient' } }"));
+  constexpr char kImpatient[] = R"pb(
+    early_stopping {
+      custom {
+        name: "impatient"
+        params {
+          key: "patience"
+          value { i: 0 }
+        }
+      }
+    }
+  )pb";
+  Experiment experiment = Make(absl::StrCat(kEndless, kImpatient));
   const absl::Status status = experiment.Run();
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(experiment.Status()->stopped_early, 3);
