@@ -19,7 +19,13 @@ constexpr size_t kMaxEvents = 500;
 constexpr size_t kMaxEventBytes = 1 << 20;
 // So many facts of models are many; the other number of facts are too many for one batch.
 constexpr int64_t kManyFacts = 100;
-constexpr int kTooManyFacts = 20000;
+constexpr int64_t kTooManyFacts = 20000;
+
+// Whether they are told as events: a report is its own event, and of a part of what is new, the experiment's own events
+// behind that part would come too early.
+bool AreEvents(const JournalReader::NewFacts& facts) {
+  return facts.reports > 0 || facts.own + facts.of_models >= kTooManyFacts;
+}
 
 // Whether they are as many as were asked for.
 bool IsFull(const std::vector<v1::ExperimentEvent>& events) {
@@ -40,10 +46,8 @@ absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next(Form form) {
   Batch batch;
   batch.more = !reader.holder().has_value() || IsFinal(state.change.state());
   if (form == Form::kManyAsModels) {
-    LANISTA_ASSIGN_OR_RETURN(JournalReader::NewFacts facts, reader.FactsAfter(after_, kTooManyFacts));
-    // Of a part of what is new, the experiment's own events behind that part would come too early.
-    const bool all = facts.own + facts.of_models < kTooManyFacts;
-    if (facts.of_models >= kManyFacts && all && facts.reports == 0) {
+    LANISTA_ASSIGN_OR_RETURN(JournalReader::NewFacts facts, reader.FactsAfter(after_, AreEvents));
+    if (facts.of_models >= kManyFacts && !AreEvents(facts)) {
       if (facts.own > 0) {
         LANISTA_ASSIGN_OR_RETURN(batch.events, reader.OwnEventsAfter(after_));
       }

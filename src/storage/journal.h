@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -269,8 +268,10 @@ class JournalReader {
     std::vector<int> models;
     std::vector<int> trials;
   };
-  // Up to `limit` events. Not for journals of version 2.
-  absl::StatusOr<NewFacts> FactsAfter(int64_t number, int limit = std::numeric_limits<int>::max()) const;
+  // All of them, or as many as are `enough`, which is asked before each. FAILED_PRECONDITION for journals of version 2,
+  // which have no order of facts.
+  absl::StatusOr<NewFacts> FactsAfter(
+      int64_t number, const std::function<bool(const NewFacts&)>& enough = [](const NewFacts&) { return false; }) const;
   // The models that the facts are about, those of the trials among them, sorted.
   absl::StatusOr<std::vector<int>> ChangedModels(NewFacts facts) const;
 
@@ -299,6 +300,7 @@ class JournalReader {
   absl::Status ReadAttempts(bool with_metrics, const std::string& clauses,
                             const std::function<absl::Status(AttemptRecord)>& visit) const;
   absl::StatusOr<std::vector<IntermediateRecord>> QueryIntermediates(const std::string& clauses) const;
+  absl::Status CheckOrderOfFacts() const;
   // `kinds`: of facts, as a list in SQL.
   absl::StatusOr<std::vector<v1::ExperimentEvent>> QueryEvents(int64_t number, const std::string& kinds, int limit,
                                                                size_t max_bytes) const;

@@ -180,13 +180,21 @@ class EventQuery {
 
 }  // namespace
 
-absl::StatusOr<JournalReader::NewFacts> JournalReader::FactsAfter(int64_t number, int limit) const {
+absl::Status JournalReader::CheckOrderOfFacts() const {
+  if (version_ >= kVersionWithFacts) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("an older Lanista wrote the journal of ", experiment_.experiment(),
+                                                    ", without the order of its facts; `resume` upgrades it"));
+}
+
+absl::StatusOr<JournalReader::NewFacts> JournalReader::FactsAfter(
+    int64_t number, const std::function<bool(const NewFacts&)>& enough) const {
+  LANISTA_RETURN_IF_ERROR(CheckOrderOfFacts());
   // Kinds are told apart here: SQLite takes several times as long to find each in a list.
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
                            database_.Prepare("SELECT number, kind, id FROM fact WHERE number > ? ORDER BY number"));
   LANISTA_RETURN_IF_ERROR(row.Start(number));
   NewFacts facts;
-  while (facts.own + facts.of_models + facts.reports < limit) {
+  while (!enough(facts)) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
     if (!found) break;
     const std::string kind = row.Bytes(1);
@@ -227,11 +235,7 @@ absl::StatusOr<std::vector<v1::ExperimentEvent>> JournalReader::OwnEventsAfter(i
 
 absl::StatusOr<std::vector<v1::ExperimentEvent>> JournalReader::QueryEvents(int64_t number, const std::string& kinds,
                                                                             int limit, size_t max_bytes) const {
-  if (version_ < kVersionWithFacts) {
-    return absl::FailedPreconditionError(absl::StrCat("an older Lanista wrote the journal of ",
-                                                      experiment_.experiment(),
-                                                      ", without the order of its facts; `resume` upgrades it"));
-  }
+  LANISTA_RETURN_IF_ERROR(CheckOrderOfFacts());
   LANISTA_ASSIGN_OR_RETURN(EventQuery query, EventQuery::Prepare(database_, version_));
   LANISTA_ASSIGN_OR_RETURN(
       SqliteStatement row,

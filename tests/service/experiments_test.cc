@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -484,6 +485,34 @@ TEST_F(ExperimentsTest, AWatcherKnowsWhetherItHasToLookAgain) {
   Write("a-2", "records { state { state: RUNNING } }");
   Release("a-2");
   EXPECT_TRUE(Watch("a-2", 0)->Next()->more) << "nobody will wake it";
+}
+
+TEST_F(ExperimentsTest, WhatIsTooMuchForOneBatchOfModelsComesInItsOrder) {
+  Create("a-1");
+  std::string records;
+  for (int model = 1; model <= 7000; ++model) {
+    absl::StrAppend(&records, "records { model { model: ", model, " } } records { trial { trial: ", model,
+                    " members { model: ", model,
+                    " attempt: 1 } } } records { event { attempt: 1 sequence: 1 started {} ", "model: ", model,
+                    " } } records { event { attempt: 1 sequence: 2 ended { outcome: SUCCEEDED } model: ", model,
+                    " } } records { outcome { attempt: 1 outcome: SUCCEEDED model: ", model, " } } ");
+  }
+  Write("a-1", absl::StrCat(records, "records { state { state: DONE } }"));
+  Release("a-1");
+  const auto watch = Watch("a-1", 0);
+  std::vector<int64_t> numbers;
+  size_t models = 0;
+  while (true) {
+    const auto batch = watch->Next(ExperimentWatch::Form::kManyAsModels);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    for (const v1::ExperimentEvent& event : batch->events) numbers.push_back(event.number());
+    models += batch->models.size();
+    if (batch->ended) break;
+  }
+  EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end())) << "its end did not come last";
+  EXPECT_EQ(numbers.back(), AllNumbers("a-1").back());
+  EXPECT_GT(models, 6000u) << "what is behind the first events is told as models";
+  EXPECT_LT(models, 7000u);
 }
 
 TEST_F(ExperimentsTest, AnEndThatWasFollowedByAResumeIsNone) {
