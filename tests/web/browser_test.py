@@ -405,15 +405,18 @@ class PageTests(unittest.TestCase):
         self.open("choices", axes="choice.layer_1,choice.kernel_1,metric.default")
         self.browser.run("document.querySelectorAll('.axes-bar .menu > button')[1].focus()")
         self.browser.keys(ENTER)
-        for field, place in (("From", "not chosen"), ("to", "not chosen, ")):
-            self.browser.wait("""
-                const field = [...document.querySelectorAll('.axes-bar .field')].find(
-                    (f) => f.firstChild.textContent === arguments[0] && f.checkVisibility());
-                field?.lastChild.focus();
-                return document.activeElement === field?.lastChild;""", field)
+        options = """
+            const field = [...document.querySelectorAll('.axes-bar .field')].find(
+                (f) => f.firstChild.textContent === arguments[0] && f.checkVisibility());
+            field?.lastChild.focus();
+            return document.activeElement === field?.lastChild && [...field.lastChild.options].map((o) => o.text);"""
+        _, none, first, second, *_ = self.browser.wait(options, "From")
+        # Where one end passes the other, it takes that along.
+        for field, covered in (("From", [none]), ("to", [none, first]), ("From", [first]), ("From", [second])):
+            self.browser.wait(options, field)
             self.browser.keys(DOWN)
-            self.browser.wait("return document.querySelector('.chart figcaption').textContent.includes('kernel_1: ' + "
-                    "arguments[0])", place)
+            self.browser.wait("return document.querySelector('.chart figcaption').textContent.includes(arguments[0])",
+                              "within kernel_1: %s. Drag" % ", ".join(covered))
 
     def test_axes_are_dragged_to_another_place(self):
         self.open("choices", axes="choice.width,choice.depth,metric.default")
@@ -491,15 +494,13 @@ class PageTests(unittest.TestCase):
     def test_loading_empty_and_failed_look_different(self):
         self.open("overview")
         looks = self.browser.run("""
-            return ['loading', 'empty', 'error'].map((state) => {
-              const box = document.querySelector('main').appendChild(document.createElement('div'));
-              box.className = 'state state-' + state;
-              const icon = box.appendChild(document.createElement('span'));
-              icon.className = 'state-icon';
-              const {animationName, borderTopColor, borderTopStyle} = getComputedStyle(icon);
-              box.remove();
-              return [animationName, borderTopColor, borderTopStyle].join();
-            });""")
+            return import(new URL('dom.js', document.baseURI)).then(({stateBox}) => ['loading', 'empty', 'error'].map(
+                (state) => {
+                  const box = document.querySelector('main').appendChild(stateBox(state, 'The table'));
+                  const {animationName, borderTopColor, borderTopStyle} = getComputedStyle(box.firstChild);
+                  box.remove();
+                  return [animationName, borderTopColor, borderTopStyle].join();
+                }));""")
         self.assertEqual(len(set(looks)), 3, looks)
 
     def test_nothing_moves_where_the_reader_wants_no_motion(self):

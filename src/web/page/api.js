@@ -22,7 +22,7 @@ const TOKEN_KEY = 'lanista-token';
 const GATEWAY = new Set([502, 504]);
 /** Of a request that the server has no time for. */
 const MOST_TRIES = 30;
-/** For a document that nobody else gives up, ms: a large one on a slow line takes a while. */
+/** With a head that is silent, ms: not for all of a document, which may take long on a slow line. */
 const PATIENCE = 120000;
 
 /** The token: taken from the link, kept for this tab, never left in the address. */
@@ -73,6 +73,21 @@ function isOfProxy({status, headers}) {
   return GATEWAY.has(status) || (status === 503 && !/json/.test(headers.get('Content-Type') ?? ''));
 }
 
+/**
+ * The same answer, whose body tells of each of its parts as they come.
+ * @param {Response} response @param {() => void} heard
+ */
+function telling(response, heard) {
+  if (!response.body) return response;
+  const parts = new TransformStream({
+    transform(part, controller) {
+      heard();
+      controller.enqueue(part);
+    }
+  });
+  return new Response(response.body.pipeThrough(parts), response);
+}
+
 /** @param {string} method @param {unknown} body @returns {RequestInit} */
 function withBody(method, body) {
   return {method, headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)};
@@ -92,9 +107,10 @@ export class Api {
   /**
    * @param {string} path  below api/v1/
    * @param {RequestInit} [options]
+   * @param {() => void} [heard]  called with each answer, also one after which it is asked again
    * @returns {Promise<Response>}
    */
-  async fetch(path, options = {}) {
+  async fetch(path, options = {}, heard = () => {}) {
     /** @type {Record<string, string>} */
     const headers = {.../** @type {any} */ (options.headers ?? {})};
     if (this.token.value) headers.Authorization = `Bearer ${this.token.value}`;
@@ -110,6 +126,7 @@ export class Api {
         this.onStatus(0);
         throw new ApiError(0, 'the head does not answer');
       }
+      heard();
       this.onStatus(response.status);
       if (response.ok) return response;
       // Somebody else has a large experiment read. What changes something is not sent again.
@@ -126,19 +143,36 @@ export class Api {
   }
 
   /**
-   * What a head answers whose machine has gone, or that is suspended: nothing, and no error either.
+   * What `read` makes of the answer. A head that is suspended, or whose machine has gone, sends nothing, and no error
+   * either: the request is given up where nothing has come for `patience`.
    * @template Body
-   * @param {string} path @param {AbortSignal|undefined} signal  undefined: it is given up after `patience`
-   * @param {(response: Response) => Promise<Body>} read
+   * @param {string} path @param {AbortSignal|undefined} signal @param {(response: Response) => Promise<Body>} read
    */
   async get(path, signal, read) {
-    const given = signal ?? AbortSignal.timeout(this.patience);
+    const request = new AbortController();
+    let silent = false;
+    /** @type {any} */
+    let timer;
+    const heard = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        silent = true;
+        request.abort();
+      }, this.patience);
+    };
+    const stop = () => request.abort(signal?.reason);
+    signal?.addEventListener('abort', stop);
+    if (signal?.aborted) stop();
+    heard();
     try {
-      return await read(await this.fetch(path, {signal: given}));
+      return await read(telling(await this.fetch(path, {signal: request.signal}, heard), heard));
     } catch (error) {
-      if (signal || !given.aborted) throw error;
+      if (!silent) throw error;
       this.onStatus(0);
       throw new ApiError(0, 'the head does not answer');
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', stop);
     }
   }
 

@@ -144,6 +144,12 @@ export function rangeOf(axis, one, other) {
 }
 
 /**
+ * The range of those without a value, of an axis that has a place for them.
+ * @type {Range}
+ */
+export const OFF_RANGE = [0.0005, OFF_SHARE - 0.0005];
+
+/**
  * Numbers that a range covers, and whether it covers those without a value.
  * @param {Axis} axis @param {Range} range
  */

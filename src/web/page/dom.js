@@ -2,7 +2,7 @@
 
 import {statusText} from './columns.js';
 import {toCsv, toJson} from './exports.js';
-import {cleanText, formatTime, formatUtc, NOTHING, oneLine, utcBeside} from './format.js';
+import {cleanText, formatTime, formatUtc, NOTHING, oneLine, timeParts} from './format.js';
 import {statusStyle} from './palette.js';
 
 /**
@@ -178,9 +178,9 @@ export function timeElement(ms, text) {
  */
 export function timeWithUtc(ms) {
   if (ms === null) return timeElement(ms);
-  const beside = utcBeside(ms);
-  if (beside === '') return timeElement(ms, formatUtc(ms));
-  return el('span', {}, timeElement(ms), ' ', el('span', {class: 'muted'}, `(${beside})`));
+  const [time, beside] = timeParts(ms);
+  if (beside === '') return timeElement(ms, time);
+  return el('span', {}, timeElement(ms, time), ' ', el('span', {class: 'muted'}, `(${beside})`));
 }
 
 /**

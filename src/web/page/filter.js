@@ -231,6 +231,15 @@ function readDuration(text) {
   return Number(match[1]) * units[(match[2] ?? 's').toLowerCase()];
 }
 
+/**
+ * In the reader's zone, as the table shows times: Date.parse takes a day, a month or a year alone as one in UTC.
+ * @param {string} text
+ */
+function readTime(text) {
+  const [, year, month = '-01', day = '-01'] = /^(\d{4})(-\d\d)?(-\d\d)?$/.exec(text) ?? [];
+  return Date.parse(year === undefined ? text : `${year}${month}${day}T00:00`);
+}
+
 /** @param {string} text */
 function readFilterNumber(text) {
   if (/^[+-]?(inf|infinity)$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
@@ -274,8 +283,7 @@ function compare(column, operator, token) {
   }
   let wanted = readFilterNumber(token.text);
   if (column.type === 'duration') wanted = readDuration(token.text);
-  // As the table shows times. Date.parse takes a day alone as one in UTC.
-  if (column.type === 'time') wanted = Date.parse(/^\d{4}-\d\d-\d\d$/.test(token.text) ? `${token.text}T00:00` : token.text);
+  if (column.type === 'time') wanted = readTime(token.text);
   if (Number.isNaN(wanted)) {
     if (column.type === 'duration') fail(`"${token.text}" is no duration: write 90s, 2.5m, 3h or 1d`);
     if (column.type === 'time') fail(`"${token.text}" is no time: write 2026-01-31 or 2026-01-31T12:00`);

@@ -104,14 +104,14 @@ export function formatUtc(ms) {
 }
 
 /**
- * UTC to stand beside the same time in the reader's zone, with the day only where it is another one; '': they are the
- * same.
+ * A time in the reader's zone, and UTC to stand beside it, with the day only where it is another one. Where both are the
+ * same, UTC alone, and ''.
  * @param {number} ms since 1970 @param {string} [local]
  */
-export function utcBeside(ms, local = formatTime(ms)) {
+export function timeParts(ms, local = formatTime(ms)) {
   const utc = formatUtc(ms);
-  if (utc.startsWith(local)) return '';
-  return utc.slice(0, 10) === local.slice(0, 10) ? utc.slice(11) : utc;
+  if (utc.startsWith(local)) return [utc, ''];
+  return [local, utc.slice(0, 10) === local.slice(0, 10) ? utc.slice(11) : utc];
 }
 
 /**
@@ -120,8 +120,8 @@ export function utcBeside(ms, local = formatTime(ms)) {
  */
 export function timeText(ms) {
   if (ms === null) return NOTHING;
-  const beside = utcBeside(ms);
-  return beside === '' ? formatUtc(ms) : `${formatTime(ms)} (${beside})`;
+  const [time, beside] = timeParts(ms);
+  return beside === '' ? time : `${time} (${beside})`;
 }
 
 /**

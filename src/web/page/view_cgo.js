@@ -63,6 +63,10 @@ export class CgoView {
     if (this.document) this.redraw();
   }
 
+  headIsBack() {
+    this.loadSoon();
+  }
+
   loadSoon() {
     if (this.timer) return;
     this.timer = window.setTimeout(() => {

@@ -1,7 +1,19 @@
 // Choices and what they lead to: which axes and models are shown, and the brushes. The drawing is in
 // parallel_coordinates.js, importance and boxes are in choice_importance.js.
 
-import {brushedRows, brushFilter, brushText, choiceDepths, makeAxis, OFF_SHARE, placesIn, rangeOf, readBrushes, writeBrushes} from './axes.js';
+import {
+  brushedRows,
+  brushFilter,
+  brushText,
+  choiceDepths,
+  makeAxis,
+  OFF_RANGE,
+  OFF_SHARE,
+  placesIn,
+  rangeOf,
+  readBrushes,
+  writeBrushes
+} from './axes.js';
 import {ChoiceImportance} from './choice_importance.js';
 import {findColumn, measures} from './columns.js';
 import {actionButton, announce, button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
@@ -199,11 +211,14 @@ export class ChoicesView {
       ]);
       const covered = on ? placesIn(axis, on).map(String) : [];
       const [first, last] = [covered[0] ?? '', covered[covered.length - 1] ?? ''];
-      const cover = (/** @type {string} */ from, /** @type {string} */ to) =>
-          brush(from === '' || to === '' ? null : rangeOf(axis, Number(from), Number(to)));
+      // The end that is set takes the other one along where it passes it.
+      const cover = (/** @type {string} */ set, /** @type {string} */ other, /** @type {number} */ side) => {
+        const end = other !== '' && side * (Number(other) - Number(set)) > 0 ? other : set;
+        brush(set === '' ? null : rangeOf(axis, Number(set), Number(end)));
+      };
       range =
-          el('span', {class: 'row'}, select('From', options, first, (value) => cover(value, last || value)),
-             select('to', options, last, (value) => cover(first || value, value)));
+          el('span', {class: 'row'}, select('From', options, first, (value) => cover(value, last, 1)),
+             select('to', options, last, (value) => cover(value, first, -1)));
     } else {
       const from = el('input', {type: 'number', step: 'any', 'aria-label': 'from'});
       const to = el('input', {type: 'number', step: 'any', 'aria-label': 'to'});
@@ -229,7 +244,7 @@ export class ChoicesView {
       to.addEventListener('change', apply);
       range =
           el('span', {class: 'row'}, from, 'to', to,
-             axis.hasOff ? button('without a value', () => brush([0.001, OFF_SHARE * 0.9])) : null);
+             axis.hasOff ? button('without a value', () => brush(OFF_RANGE)) : null);
     }
     const nested = '› '.repeat(Math.min(axis.depth, 4));
     return menu(

@@ -6,15 +6,12 @@ import {button, el, fill, plainTable, refill, stateBox, statusBadge, tableRegion
 import {colorOf} from './filter_bar.js';
 import {counted, formatDuration, formatNumber, oneLine, timeText, zoneText} from './format.js';
 import {leaseText, nodeLines} from './nodes.js';
-import {statusStyle} from './palette.js';
+import {barHeight, statusStyle} from './palette.js';
 import {otherView, writeRoute} from './route.js';
 import {barsOf, busyShare} from './stats.js';
 
 const LANE = 26;
 const LEFT = 130;
-/** How high bars are by how they ended, as a share of the others': too thin for colours, they still differ. */
-const HEIGHTS = /** @type {Record<string, number>} */ (
-    {MIXED: 0.9, STOPPED_EARLY: 0.78, UNMERGED: 0.66, INFEASIBLE: 0.54, LOST: 0.42, CANCELED: 0.3, FAILED: 0.18});
 /** Merged trials that are listed. */
 const LISTED = 100;
 /** Between two requests for the nodes, ms. */
@@ -126,7 +123,7 @@ export class DevicesView {
     const outcomes = [...new Set(this.bars.map((bar) => bar.end === null ? 'RUNNING' : bar.outcome ?? '?'))].sort();
     fill(this.legend, ...outcomes.map((outcome) => {
       const key = el('span', {class: 'bar-key', 'aria-hidden': 'true'});
-      key.style.height = `${100 * (HEIGHTS[outcome] ?? 1)}%`;
+      key.style.height = `${100 * barHeight(outcome)}%`;
       return el('span', {class: 'bar-named'}, key, statusBadge(outcome));
     }));
   }
@@ -203,7 +200,7 @@ export class DevicesView {
       const [x0, x1, top] = this.place(bar);
       if (x1 < frame.left || x0 > frame.right) continue;
       const state = bar.end === null ? 'RUNNING' : bar.outcome ?? '';
-      const h = (LANE - 6) * (HEIGHTS[state] ?? 1);
+      const h = (LANE - 6) * barHeight(state);
       const y = top + LANE - 6 - h;
       ctx.globalAlpha = kept.has(bar) ? 0.9 : 0.2;
       ctx.fillStyle = statusStyle(state)[name];

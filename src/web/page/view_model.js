@@ -3,16 +3,42 @@
 import {copyText, openNotice} from './actions.js';
 import {ApiError, experimentPath} from './api.js';
 import {Chart, d3, drawAxes, drawMark, drawName, frameOf, paddedDomain, theme, themeName} from './chart.js';
-import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, select, stateBox, statusBadge, tableRegion, textBlock, timeElement} from './dom.js';
-import {cleanText, counted, formatBytes, formatDuration, formatNumber, formatUtc, oneLine, valueText} from './format.js';
+import {
+  actionButton,
+  button,
+  checkbox,
+  el,
+  fill,
+  plainTable,
+  refill,
+  saveFile,
+  select,
+  stateBox,
+  statusBadge,
+  tableRegion,
+  textBlock,
+  timeElement
+} from './dom.js';
+import {
+  cleanText,
+  counted,
+  formatBytes,
+  formatDuration,
+  formatNumber,
+  formatUtc,
+  oneLine,
+  valueText
+} from './format.js';
 import {LogTail} from './log_tail.js';
 import {SERIES} from './palette.js';
 import {otherView, writeRoute} from './route.js';
 import {joinList, splitList} from './sort.js';
 
 const LOG_PACE = 2000;
-/** Metrics that are offered for the chart. */
+/** Metrics that are offered for the chart at once; a menu has the others. */
 const MOST_METRICS = 40;
+/** Characters of a note. The server takes 10,000 bytes; one character has three in UTF-8 at most. */
+const MOST_NOTE = 3333;
 
 /**
  * A value that was reported. The document has null for NaN and for infinities alike.
@@ -55,7 +81,8 @@ export class ModelView {
     this.sample = el('section', {class: 'card view'});
     this.metrics = el('section', {class: 'card view'});
     // The note is never moved: a field that is moved loses the focus.
-    this.facts = el('div', {class: 'cards', hidden: true}, this.sample, el('div', {class: 'view'}, this.metrics, this.note));
+    this.facts = el(
+        'div', {class: 'cards', hidden: true}, this.sample, el('div', {class: 'view'}, this.metrics, this.note));
     this.attempts = el('section', {class: 'card view', 'aria-label': 'Attempts'});
     /** @type {import('./chart.js').Point[]} */
     this.points = [];
@@ -131,7 +158,7 @@ export class ModelView {
   }
 
   headIsBack() {
-    if (!this.document && !this.busy) this.load();
+    this.load();
   }
 
   async load() {
@@ -148,7 +175,8 @@ export class ModelView {
       this.document = await this.store.api.json(this.path(), this.abort.signal);
       this.fill();
     } catch (error) {
-      if (this.abort.signal.aborted) return;
+      // What was known before stays.
+      if (this.abort.signal.aborted || this.document) return;
       fill(this.head, stateBox('error', `Model ${this.model} cannot be shown`, /** @type {Error} */ (error).message));
     }
   }
@@ -163,11 +191,20 @@ export class ModelView {
     const metrics = this.metricNames();
     this.chart.element.hidden = metrics.length === 0;
     const chosen = this.chosenMetrics();
+    const choose = (/** @type {string[]} */ names) => this.store.setParams({m: joinList(names)});
+    const offered = metrics.filter((m, k) => k < MOST_METRICS || chosen.includes(m));
+    const others = metrics.filter((m) => !offered.includes(m));
     refill(
         this.metricsPlace,
-        ...metrics.slice(0, MOST_METRICS).map((m) => checkbox(oneLine(m, 30), chosen.includes(m), (on) => this.store.setParams({
-                                     m: joinList(on ? [...chosen, m] : chosen.filter((other) => other !== m))
-                                   }))),
+        ...offered.map(
+            (m) => checkbox(
+                oneLine(m, 30), chosen.includes(m),
+                (on) => choose(on ? [...chosen, m] : chosen.filter((other) => other !== m)))),
+        others.length === 0 ? null :
+                              select(
+                                  counted(others.length, 'more metric'),
+                                  [['', 'add one'], ...others.map((m) => /** @type {[string, string]} */ ([m, oneLine(m, 60)]))], '',
+                                  (m) => choose([...chosen, m])),
         checkbox('log axis', this.store.param('log') === '1', (on) => this.store.setParams({log: on ? '1' : null})));
     this.chart.redraw();
   }
@@ -231,7 +268,7 @@ export class ModelView {
     this.noteKey = key;
     const field = el('textarea', {
       rows: '2',
-      maxlength: '3333',
+      maxlength: String(MOST_NOTE),
       'aria-label': 'Note',
       placeholder: because || 'a note about this model',
       readonly: because !== '',
@@ -274,8 +311,9 @@ export class ModelView {
         sample.length === 0 ?
             el('p', {class: 'muted'}, 'Nothing was chosen.') :
             el('dl', {class: 'facts'},
-               ...sample.flatMap(
-                   ([label, value]) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'mono'}, valueText(value))]),
+               ...sample.flatMap(([label, value]) => [
+                 el('dt', {}, oneLine(label, 120)), el('dd', {class: 'mono'}, valueText(value))
+               ]),
                ...off.flatMap((label) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'off'}, 'not chosen')])),
         button('Copy as JSON', () => copyText('The sample', JSON.stringify(model.sample)), {class: 'quiet start'}));
     fill(
@@ -440,7 +478,9 @@ export class ModelView {
       }
       ctx.strokeStyle = theme().mark;
       for (const px of odd) drawMark(ctx, 'FAILED', px, frame.bottom - 6, 3.5);
-      if (last && metrics.length > 1) drawName(ctx, oneLine(metric, 30), colors[k % colors.length], last[0] - 4, last[1] - 6);
+      if (last && metrics.length > 1) {
+        drawName(ctx, oneLine(metric, 30), colors[k % colors.length], last[0] - 4, last[1] - 6);
+      }
     });
   }
 
@@ -475,9 +515,12 @@ export class ModelView {
     const wasMoving = moving();
     const {tail} = this;
     try {
-      const response = await this.store.api.fetch(`${this.path()}/log?${tail.query()}`, {signal: this.abort.signal});
-      const number = (/** @type {string} */ name) => Number(response.headers.get(name) ?? 0);
-      const bytes = await response.arrayBuffer();
+      const {headers, bytes} =
+          await this.store.api.get(`${this.path()}/log?${tail.query()}`, this.abort.signal, async (response) => ({
+                                     headers: response.headers,
+                                     bytes: await response.arrayBuffer()
+                                   }));
+      const number = (/** @type {string} */ name) => Number(headers.get(name) ?? 0);
       // Meanwhile the log of another attempt was asked for.
       if (tail !== this.tail) return;
       const more = tail.take(number('X-Log-Attempt'), number('X-Log-Size'), bytes);
@@ -541,9 +584,9 @@ export class ModelView {
   /** @param {string} name */
   async download(name) {
     try {
-      const response =
-          await this.store.api.fetch(`${this.path()}/files/${name.split('/').map(encodeURIComponent).join('/')}`);
-      saveFile(name.split('/').pop() ?? name, await response.blob());
+      const path = `${this.path()}/files/${name.split('/').map(encodeURIComponent).join('/')}`;
+      const blob = await this.store.api.get(path, undefined, (response) => response.blob());
+      saveFile(name.split('/').pop() ?? name, blob);
     } catch (error) {
       openNotice(
           'It cannot be downloaded',

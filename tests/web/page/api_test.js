@@ -57,27 +57,69 @@ test('what changes something is not sent again, nor what is refused', async () =
   equal([change.asked.length, refused.asked.length], [1, 1]);
 });
 
-test('a document is given up where no answer comes, or no end of it', async () => {
-  const untilAborted = (/** @type {AbortSignal} */ signal) => new Promise((_, reject) => {
+/** Rejects once the request is given up. @param {AbortSignal} signal */
+function untilAborted(signal) {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
     signal.addEventListener('abort', () => reject(signal.reason));
   });
-  const silent = (/** @type {string} */ _, /** @type {any} */ {signal}) => untilAborted(signal);
-  const endless = async (/** @type {string} */ _, /** @type {any} */ {signal}) => new Response(new ReadableStream({
-    start(/** @type {any} */ controller) {
-      controller.enqueue(new TextEncoder().encode('{'));
-      untilAborted(signal).catch((reason) => controller.error(reason));
+}
+
+/** An answer that begins with these parts, and whose rest never comes. */
+function unfinished(/** @type {string[]} */ parts, /** @type {AbortSignal} */ signal) {
+  return new Response(new ReadableStream({
+    async start(/** @type {any} */ controller) {
+      for (const part of parts) controller.enqueue(new TextEncoder().encode(part));
+      await untilAborted(signal).catch((reason) => controller.error(reason));
     },
   }));
-  for (const answer of [silent, endless]) {
-    const api = new Api(/** @type {any} */ ({value: ''}));
-    api.patience = 1;
-    let status = -1;
-    api.onStatus = (seen) => {
-      status = seen;
-    };
-    // Node.js ends where nothing but such a signal is waited for.
-    const awake = setInterval(() => {}, 1000);
-    equal([await withFetch(answer, () => api.json('a')), status], [0, 0]);
-    clearInterval(awake);
+}
+
+/** What comes of `api.json('a', signal)`, and the statuses that it told. Node.js ends where only a signal is awaited. */
+async function given(/** @type {any} */ answer, /** @type {number} */ patience, /** @type {AbortSignal} */ signal) {
+  const api = new Api(/** @type {any} */ ({value: ''}));
+  api.patience = patience;
+  /** @type {number[]} */
+  const told = [];
+  api.onStatus = (status) => told.push(status);
+  const awake = setInterval(() => {}, 1000);
+  const result = await withFetch(answer, () => api.json('a', signal));
+  clearInterval(awake);
+  return [result, told];
+}
+
+test('a head that says nothing is given up, whether the request brings a signal or not', async () => {
+  const silent = (/** @type {string} */ _, /** @type {any} */ {signal}) => untilAborted(signal);
+  const endless = async (/** @type {string} */ _, /** @type {any} */ {signal}) => unfinished(['{'], signal);
+  for (const signal of [undefined, new AbortController().signal]) {
+    equal(await given(silent, 1, /** @type {any} */ (signal)), [0, [0]]);
+    equal(await given(endless, 1, /** @type {any} */ (signal)), [0, [200, 0]]);
   }
+});
+
+test('a document that comes slowly is waited for', async () => {
+  // As many parts as waits, each of which comes within the patience; all together take five times as long.
+  const patience = 400;
+  const slow = async () => new Response(new ReadableStream({
+    async start(/** @type {any} */ controller) {
+      for (const part of '{"a": 12}'.padEnd(20)) {
+        await new Promise((resolve) => setTimeout(resolve, patience / 4));
+        controller.enqueue(new TextEncoder().encode(part));
+      }
+      controller.close();
+    },
+  }));
+  equal(await given(slow, patience, /** @type {any} */ (undefined)), [{a: 12}, [200]]);
+});
+
+test('who asked gives up without a word about the head', async () => {
+  const abort = new AbortController();
+  const endless = async (/** @type {string} */ _, /** @type {any} */ {signal}) => {
+    setTimeout(() => abort.abort(), 1);
+    return unfinished(['{'], signal);
+  };
+  // What is thrown is no ApiError: it has no status.
+  equal(await given(endless, 60000, abort.signal), [undefined, [200]]);
+  const silent = (/** @type {string} */ _, /** @type {any} */ {signal}) => untilAborted(signal);
+  equal(await given(silent, 60000, abort.signal), [undefined, []]);
 });

@@ -60,6 +60,7 @@ test('a day, and a time without a zone, are those of the reader', () => {
   const since = (/** @type {number} */ ms) => table.model.filter((_, row) => (table.start[row] ?? -1) >= ms);
   equal(kept('start >= 1970-01-01'), since(new Date(1970, 0, 1).getTime()));
   equal(kept('start >= 1970-01-01T00:00'), kept('start >= 1970-01-01'));
+  for (const text of ['1970', '1970-01']) equal(kept(`start >= ${text}`), kept('start >= 1970-01-01'));
 });
 
 for (const [text, start, end, words] of [

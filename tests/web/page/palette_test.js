@@ -1,4 +1,4 @@
-import {SERIES, STATUS} from '../../../src/web/page/palette.js';
+import {barHeight, SERIES, STATUS} from '../../../src/web/page/palette.js';
 
 import {ciede2000, distance, EYES} from './color_distance.js';
 import {check, equal, test} from './harness.js';
@@ -36,4 +36,13 @@ test('colours of statuses are apart, and where two have one glyph they have one 
       colorOf.set(glyph, color);
     }
   }
+});
+
+test('the height of a bar tells how a trial ended', () => {
+  // In a lane of 20 pixels.
+  const ends = ['SUCCEEDED', 'FAILED', 'STOPPED_EARLY', 'CANCELED', 'LOST', 'UNMERGED', 'INFEASIBLE', 'MIXED']
+                   .map((outcome) => Math.round(20 * barHeight(outcome)))
+                   .sort((a, b) => a - b);
+  equal(ends[ends.length - 1], 20);
+  check(ends.every((height, k) => height - (ends[k - 1] ?? 0) >= 2), `bars are ${ends} pixels high`);
 });

@@ -1,5 +1,5 @@
 import {csvCell, fileName, toCsv, toJson} from '../../../src/web/page/exports.js';
-import {asReported, cleanText, counted, formatAge, formatBytes, formatCount, formatDuration, formatNumber, formatUtc, oneLine, utcBeside, valueText, zoneText} from '../../../src/web/page/format.js';
+import {asReported, cleanText, counted, formatAge, formatBytes, formatCount, formatDuration, formatNumber, formatUtc, oneLine, timeParts, valueText, zoneText} from '../../../src/web/page/format.js';
 import {contrast, SERIES, STATUS, THEME} from '../../../src/web/page/palette.js';
 
 import {check, equal, test} from './harness.js';
@@ -25,8 +25,11 @@ test('durations', () => {
   equal(formatUtc(0), '1970-01-01 00:00:00 UTC');
   // The day only where it is another one; nothing where people live by UTC.
   equal(
-      ['1970-01-01 02:00:00', '1969-12-31 19:00:00', '1970-01-01 00:00:00'].map((local) => utcBeside(0, local)),
-      ['00:00:00 UTC', '1970-01-01 00:00:00 UTC', '']);
+      ['1970-01-01 02:00:00', '1969-12-31 19:00:00', '1970-01-01 00:00:00'].map((local) => timeParts(0, local)),
+      [
+        ['1970-01-01 02:00:00', '00:00:00 UTC'], ['1969-12-31 19:00:00', '1970-01-01 00:00:00 UTC'],
+        ['1970-01-01 00:00:00 UTC', '']
+      ]);
   equal([zoneText(0, 0), zoneText(0, -330), zoneText(0, 210)], ['UTC', 'UTC+05:30', 'UTC−03:30']);
 });
 
