@@ -65,6 +65,11 @@ export function experimentPath(id) {
   return `experiments/${encodeURIComponent(id)}`;
 }
 
+/** @param {string|null} id @param {number} model */
+export function modelPath(id, model) {
+  return `${experimentPath(String(id))}/models/${model}`;
+}
+
 /**
  * Whether a proxy says that it does not reach the server, whose own 503 is JSON.
  * @param {Response} response

@@ -1,7 +1,8 @@
 // How much each choice has to do with the best models, and what the candidates of one choice lead to.
 
 import {experimentPath} from './api.js';
-import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './chart.js';
+import {d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './canvas.js';
+import {Chart} from './chart.js';
 import {el, refill, saveButtons, select, stateBox} from './dom.js';
 import {fileName} from './exports.js';
 import {counted, formatNumber, oneLine, valueText} from './format.js';

@@ -1,6 +1,7 @@
 // Curves on a canvas: faint lines, the selected ones named, bands, what is not a number, and zoom.
 
-import {Chart, d3, drawAxes, drawName, FONT, frameOf, paddedDomain, theme, walkOrder} from './chart.js';
+import {d3, drawAxes, drawName, FONT, frameOf, paddedDomain, theme} from './canvas.js';
+import {Chart, walkOrder} from './chart.js';
 import {colorOf} from './filter_bar.js';
 import {asReported, counted, formatDuration, formatNumber, oneLine} from './format.js';
 import {OddMarks, STRIP} from './odd_marks.js';
@@ -64,7 +65,7 @@ export class CurveLines {
     this.y = null;
     this.odd = new OddMarks();
     this.hidden = 0;
-    /** @type {import('./chart.js').Frame} */
+    /** @type {import('./canvas.js').Frame} */
     this.frame = frameOf(100, 100);
     /** @type {ReturnType<typeof quantileBands>|null} */
     this.bands = null;

@@ -1,6 +1,6 @@
 // The filter and the selection, which hold in every view of an experiment.
 
-import {themeName} from './chart.js';
+import {themeName} from './canvas.js';
 import {button, el, fill, refill} from './dom.js';
 import {formatNumber} from './format.js';
 import {SERIES} from './palette.js';

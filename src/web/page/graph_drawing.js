@@ -1,6 +1,6 @@
 // A graph as SVG: boxes, lines, folding, zoom, the keyboard.
 
-import {d3} from './chart.js';
+import {d3} from './canvas.js';
 import {announce, svg} from './dom.js';
 import {formatCount, oneLine, valueText} from './format.js';
 import {readOpen, readZoom, writeOpen, writeZoom} from './graph_state.js';

@@ -1,7 +1,7 @@
 // The page's frame: header, navigation, the view that the address names, keys.
 
 import {actionsMenu, openNotice} from './actions.js';
-import {themeName} from './chart.js';
+import {themeName} from './canvas.js';
 import {announce, button, el, fill, stateBox, statusBadge} from './dom.js';
 import {FilterBar} from './filter_bar.js';
 import {formatNumber, oneLine} from './format.js';

@@ -1,6 +1,6 @@
 // The graphs of models: each is asked for once, and again where that may help.
 
-import {ApiError, experimentPath, isAbsent} from './api.js';
+import {ApiError, isAbsent, modelPath} from './api.js';
 import {buildGraph} from './layout.js';
 
 /**
@@ -57,7 +57,7 @@ export class ModelGraphs {
     /** @type {ModelGraph|ApiError} */
     let answer;
     try {
-      const path = `${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${model}/graph`;
+      const path = `${modelPath(this.store.route.id, model)}/graph`;
       const document = await this.store.api.json(path, this.abort.signal);
       answer = {document, graph: buildGraph(document)};
     } catch (error) {

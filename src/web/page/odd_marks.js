@@ -1,7 +1,7 @@
 // What curves have that is no finite number, on the canvas: NaN in a strip of its own below, infinities at the edges.
 // Marked, not dropped.
 
-import {FONT} from './chart.js';
+import {FONT} from './canvas.js';
 import {counted} from './format.js';
 
 /** Height of the strip for NaN below the frame, pixels. */
@@ -30,7 +30,7 @@ export class OddMarks {
   }
 
   /**
-   * @param {CanvasRenderingContext2D} ctx @param {import('./chart.js').Frame} frame  without the strip
+   * @param {CanvasRenderingContext2D} ctx @param {import('./canvas.js').Frame} frame  without the strip
    * @param {string} color
    */
   draw(ctx, frame, color) {

@@ -1,7 +1,8 @@
 // Models as lines over the axes of the view of choices: drawn on a canvas, with brushes and handles on top.
 
 import {brushText, OFF_SHARE} from './axes.js';
-import {Chart, d3, FONT, theme, themeName, walkOrder} from './chart.js';
+import {d3, FONT, theme, themeName} from './canvas.js';
+import {Chart, walkOrder} from './chart.js';
 import {findColumn} from './columns.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatNumber, oneLine} from './format.js';

@@ -1,6 +1,7 @@
 // The models that no other beats in two columns, which the reader chooses.
 
-import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
+import {d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './canvas.js';
+import {Chart} from './chart.js';
 import {findColumn, measures} from './columns.js';
 import {el, refill, select} from './dom.js';
 import {DrawnDots} from './drawn_dots.js';

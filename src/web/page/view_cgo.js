@@ -1,7 +1,8 @@
 // What merged trials shared, what they took, and what fell back.
 
 import {experimentPath} from './api.js';
-import {Chart, d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './chart.js';
+import {d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './canvas.js';
+import {Chart} from './chart.js';
 import {button, el, fill, plainTable, refill, stateBox, statusBadge, tableRegion} from './dom.js';
 import {counted, formatBytes, formatDuration, formatNumber, oneLine} from './format.js';
 import {isMerged, mergedTable, reasons, sharedSteps, summarize, workText} from './merged.js';

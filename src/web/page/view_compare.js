@@ -1,7 +1,8 @@
 // Two to eight models side by side: samples, metrics, curves, architectures.
 
 import {ApiError, isAbsent} from './api.js';
-import {Chart, d3, drawAxes, drawDot, drawName, frameOf, paddedDomain, theme} from './chart.js';
+import {d3, drawAxes, drawDot, drawName, frameOf, paddedDomain, theme} from './canvas.js';
+import {Chart} from './chart.js';
 import {chosenText, curveMetrics, measures} from './columns.js';
 import {differenceRows, diffGraphs, diffSamples} from './diff.js';
 import {button, checkbox, el, fill, plainTable, refill, saveButtons, saveFile, select, stateBox, statusBadge, tableRegion} from './dom.js';

@@ -1,6 +1,7 @@
 // Which device did what and when: a timeline of trials, merged ones as one bar, and how busy each slot was.
 
-import {Chart, d3, drawAxes, FONT, frameOf, theme, themeName} from './chart.js';
+import {d3, drawAxes, FONT, frameOf, theme, themeName} from './canvas.js';
+import {Chart} from './chart.js';
 import {statusText} from './columns.js';
 import {button, el, fill, plainTable, refill, stateBox, statusBadge, tableRegion, timeWithUtc} from './dom.js';
 import {colorOf} from './filter_bar.js';

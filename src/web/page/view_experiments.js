@@ -1,7 +1,8 @@
 // All experiments of this head, and several of them compared by the best model so far.
 
 import {experimentPath} from './api.js';
-import {Chart, d3, drawAxes, drawName, frameOf, paddedDomain, theme, themeName} from './chart.js';
+import {d3, drawAxes, drawName, frameOf, paddedDomain, theme, themeName} from './canvas.js';
+import {Chart} from './chart.js';
 import {ComparedTables} from './compared_tables.js';
 import {decodeColumns} from './decode.js';
 import {button, checkbox, el, fill, refill, saveButtons, select, stateBox, statusBadge, timeWithUtc} from './dom.js';

@@ -1,10 +1,10 @@
-// One model: what was chosen, its tries, why it ended so, what it printed, its files.
+// One model: what was chosen, its tries, why it ended so, its curves, its files.
 
 import {copyText, openNotice} from './actions.js';
-import {ApiError, experimentPath} from './api.js';
-import {Chart, d3, drawAxes, drawMark, drawName, frameOf, paddedDomain, theme, themeName} from './chart.js';
+import {modelPath} from './api.js';
+import {d3, drawAxes, drawMark, drawName, frameOf, paddedDomain, theme, themeName} from './canvas.js';
+import {Chart} from './chart.js';
 import {
-  actionButton,
   button,
   checkbox,
   el,
@@ -16,7 +16,6 @@ import {
   stateBox,
   statusBadge,
   tableRegion,
-  textBlock,
   timeElement
 } from './dom.js';
 import {
@@ -29,16 +28,14 @@ import {
   oneLine,
   valueText
 } from './format.js';
-import {LogTail} from './log_tail.js';
+import {ModelLog} from './model_log.js';
+import {ModelNote} from './model_note.js';
 import {SERIES} from './palette.js';
 import {otherView, writeRoute} from './route.js';
 import {joinList, splitList} from './sort.js';
 
-const LOG_PACE = 2000;
 /** Metrics that are offered for the chart at once; a menu has the others. */
 const MOST_METRICS = 40;
-/** Characters of a note. The server takes 10,000 bytes; one character has three in UTF-8 at most. */
-const MOST_NOTE = 3333;
 
 /**
  * A value that was reported. The document has null for NaN and for infinities alike.
@@ -77,12 +74,13 @@ export class ModelView {
     this.document = null;
     this.abort = new AbortController();
     this.head = el('section', {class: 'card view'});
-    this.note = el('section', {class: 'card view', 'aria-label': 'Note'});
+    this.note = new ModelNote(store, this.model);
     this.sample = el('section', {class: 'card view'});
     this.metrics = el('section', {class: 'card view'});
     // The note is never moved: a field that is moved loses the focus.
-    this.facts = el(
-        'div', {class: 'cards', hidden: true}, this.sample, el('div', {class: 'view'}, this.metrics, this.note));
+    this.facts =
+        el('div', {class: 'cards', hidden: true}, this.sample,
+           el('div', {class: 'view'}, this.metrics, this.note.element));
     this.attempts = el('section', {class: 'card view', 'aria-label': 'Attempts'});
     /** @type {import('./chart.js').Point[]} */
     this.points = [];
@@ -96,41 +94,25 @@ export class ModelView {
     });
     this.metricsPlace = el('span', {class: 'row'});
     this.chart.tools.append(this.metricsPlace);
-    this.log = textBlock('', {class: 'text log', tabindex: '0', 'aria-label': 'Log', role: 'log', 'aria-live': 'off'});
-    this.logNote = el('span', {class: 'muted'});
-    this.logTools = el('span', {class: 'row'});
-    this.follow = true;
-    this.tail = new LogTail(this.logAttempt());
-    this.logCard =
-        el('section', {class: 'card view', 'aria-label': 'Log'},
-           el('div', {class: 'row spread'}, el('h2', {}, 'Log'),
-              el('div', {class: 'row'}, this.logNote, this.logTools,
-                 checkbox(
-                     'follow', true,
-                     (on) => {
-                       this.follow = on;
-                     }))),
-           this.log);
+    this.log = new ModelLog(store, this.model);
     this.files = el('section', {class: 'card view', 'aria-label': 'Files'});
     this.element =
-        el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.logCard, this.files);
+        el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.log.element,
+           this.files);
     // Until the model is there, or where it cannot be shown.
     this.attempts.hidden = this.chart.element.hidden = true;
-    this.seen = this.noteKey = this.savedNote = '';
-    /** @type {ReturnType<typeof setTimeout>|undefined} */
-    this.timer = undefined;
-    this.loadLog();
-    this.fillNote();
+    this.seen = '';
+    this.note.fill();
   }
 
   destroy() {
     this.abort.abort();
-    clearTimeout(this.timer);
+    this.log.destroy();
     this.chart.destroy();
   }
 
   path() {
-    return `${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${this.model}`;
+    return modelPath(this.store.route.id, this.model);
   }
 
   row() {
@@ -154,7 +136,7 @@ export class ModelView {
     } else if (changes.has('selection')) {
       this.fillHead();
     }
-    if (changes.has('notes') || changes.has('all')) this.fillNote();
+    if (changes.has('notes') || changes.has('all')) this.note.fill();
   }
 
   headIsBack() {
@@ -185,9 +167,9 @@ export class ModelView {
     if (!this.document) return;
     this.facts.hidden = this.attempts.hidden = false;
     this.fillHead();
-    this.fillNote();
+    this.note.fill();
     this.fillFacts();
-    this.fillLogTools();
+    this.log.fill(this.document.attempts.map((/** @type {any} */ {attempt}) => String(attempt)));
     const metrics = this.metricNames();
     this.chart.element.hidden = metrics.length === 0;
     const chosen = this.chosenMetrics();
@@ -200,11 +182,12 @@ export class ModelView {
             (m) => checkbox(
                 oneLine(m, 30), chosen.includes(m),
                 (on) => choose(on ? [...chosen, m] : chosen.filter((other) => other !== m)))),
-        others.length === 0 ? null :
-                              select(
-                                  counted(others.length, 'more metric'),
-                                  [['', 'add one'], ...others.map((m) => /** @type {[string, string]} */ ([m, oneLine(m, 60)]))], '',
-                                  (m) => choose([...chosen, m])),
+        others.length === 0 ?
+            null :
+            select(
+                counted(others.length, 'more metric'),
+                [['', 'add one'], ...others.map((m) => /** @type {[string, string]} */ ([m, oneLine(m, 60)]))], '',
+                (m) => choose([...chosen, m])),
         checkbox('log axis', this.store.param('log') === '1', (on) => this.store.setParams({log: on ? '1' : null})));
     this.chart.redraw();
   }
@@ -251,50 +234,6 @@ export class ModelView {
                   {'aria-pressed': String(selected), 'data-key': 'select'}),
               el('a', {href: writeRoute(otherView(store.route, 'graph', this.model))}, 'Architecture'))),
         ...why);
-  }
-
-  fillNote() {
-    const {store} = this;
-    const saved = () => store.current?.notes.get(this.model) ?? {star: false, note: ''};
-    const note = saved();
-    const because = store.whyNot('note');
-    const old = this.note.querySelector('textarea');
-    const key = `${note.star} ${because}`;
-    // What is being written, or could not be saved, stays. So does what shows it already: who leaves the text for the
-    // star has pressed it by now, but not released it.
-    if (old && (old === document.activeElement || old.value !== this.savedNote ||
-                (old.value === note.note && key === this.noteKey)))
-      return;
-    this.noteKey = key;
-    const field = el('textarea', {
-      rows: '2',
-      maxlength: String(MOST_NOTE),
-      'aria-label': 'Note',
-      placeholder: because || 'a note about this model',
-      readonly: because !== '',
-      class: 'note'
-    });
-    // Its value alone: what a note holds, marks that turn the text among it, is no text of the page.
-    field.value = this.savedNote = note.note;
-    const failed = el('span', {class: 'filter-error', role: 'status'});
-    const save = async (/** @type {{star: boolean, note: string}} */ next) => {
-      try {
-        await store.setNote(this.model, next);
-        failed.textContent = '';
-        this.savedNote = next.note;
-      } catch (error) {
-        failed.textContent = `not saved: ${oneLine(/** @type {Error} */ (error).message)}`;
-      }
-    };
-    field.addEventListener('change', () => save({star: saved().star, note: field.value}));
-    refill(
-        this.note,
-        el('div', {class: 'row'}, el('h2', {}, 'Note'),
-           actionButton(
-               note.star ? '★ starred' : '☆ star', () => save({star: !saved().star, note: field.value}), because,
-               {'aria-pressed': String(note.star), 'data-key': 'star'}),
-           failed),
-        field);
   }
 
   fillFacts() {
@@ -482,76 +421,6 @@ export class ModelView {
         drawName(ctx, oneLine(metric, 30), colors[k % colors.length], last[0] - 4, last[1] - 6);
       }
     });
-  }
-
-  /** The attempt whose log is shown; 0: the last one. */
-  logAttempt() {
-    return Number(this.store.param('a')) || 0;
-  }
-
-  fillLogTools() {
-    if (this.tail.wanted !== this.logAttempt()) {
-      this.tail = new LogTail(this.logAttempt());
-      clearTimeout(this.timer);
-      this.loadLog();
-    }
-    const attempts = this.document.attempts.map((/** @type {any} */ {attempt}) => String(attempt));
-    const chosen = String(this.logAttempt() || '');
-    refill(
-        this.logTools,
-        attempts.length < 2 ?
-            null :
-            select(
-                'Attempt', [['', 'the last'], ...attempts.map((/** @type {string} */ a) => [a, a])], chosen,
-                (a) => this.store.setParams({a})));
-  }
-
-  async loadLog() {
-    const moving = () => {
-      const row = this.row();
-      const state = row === undefined ? 'QUEUED' : this.store.current?.table.state[row];
-      return state === 'RUNNING' || state === 'QUEUED';
-    };
-    const wasMoving = moving();
-    const {tail} = this;
-    try {
-      const {headers, bytes} =
-          await this.store.api.get(`${this.path()}/log?${tail.query()}`, this.abort.signal, async (response) => ({
-                                     headers: response.headers,
-                                     bytes: await response.arrayBuffer()
-                                   }));
-      const number = (/** @type {string} */ name) => Number(headers.get(name) ?? 0);
-      // Meanwhile the log of another attempt was asked for.
-      if (tail !== this.tail) return;
-      const more = tail.take(number('X-Log-Attempt'), number('X-Log-Size'), bytes);
-      const {attempt, size, from, text} = tail;
-      this.logNote.textContent = size === 0 ?
-          '' :
-          `attempt ${attempt}, ${formatBytes(size)}${from ? `, the last ${formatBytes(size - from)} of it` : ''}`;
-      if (text !== '' && bytes.byteLength > 0) {
-        this.log.textContent = cleanText(text, text.length);
-        if (this.follow) this.log.scrollTop = this.log.scrollHeight;
-      } else if (text === '') {
-        this.log.textContent = size === 0 ? 'It has printed nothing.' : '';
-      }
-      if (more) {
-        this.timer = setTimeout(() => this.loadLog(), 0);
-        return;
-      }
-      const row = this.row();
-      const latest = row === undefined ? 0 : this.store.current?.table.attempts[row] ?? 0;
-      // Another attempt has begun.
-      if (tail.wanted === 0 && attempt > 0 && latest > attempt) tail.restart();
-    } catch (error) {
-      if (this.abort.signal.aborted || tail !== this.tail) return;
-      if (tail.text === '') {
-        this.logNote.textContent = '';
-        this.log.textContent = error instanceof ApiError && error.status === 404 ?
-            'There is no log.' :
-            `The log cannot be read: ${oneLine(/** @type {Error} */ (error).message)}`;
-      }
-    }
-    if (wasMoving || moving()) this.timer = setTimeout(() => this.loadLog(), LOG_PACE);
   }
 
   async loadFiles() {

@@ -1,7 +1,8 @@
 // Where an experiment stands: counts, time left, best so far, failures, what waits. The front of any two columns is in
 // pareto_chart.js.
 
-import {Chart, d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './chart.js';
+import {d3, drawAxes, drawDot, frameOf, paddedDomain, theme} from './canvas.js';
+import {Chart} from './chart.js';
 import {durationOf, findColumn, measures} from './columns.js';
 import {button, el, fill, refill, select, stateBox, statusBadge, timeWithUtc} from './dom.js';
 import {DrawnDots} from './drawn_dots.js';
