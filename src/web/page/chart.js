@@ -1,8 +1,8 @@
 // What all charts have: a canvas that fits its place, axes, a tooltip, the keyboard, the same as a table, CSV, JSON and
 // PNG.
 
-import {theme, FONT} from './canvas.js';
-import {announce, button, el, fill, plainTable, saveButtons, saveFile} from './dom.js';
+import {FONT, theme} from './canvas.js';
+import {announce, button, el, fill, plainTable, pngOf, saveButton, saveButtons} from './dom.js';
 import {fileName} from './exports.js';
 import {oneLine} from './format.js';
 
@@ -156,7 +156,7 @@ export class Chart {
            el('div', {class: 'chart-head'}, el('h2', {}, options.title),
               el('div', {class: 'tools'}, this.tableButton,
                  ...saveButtons(options.title, () => this.fileName(), () => this.options.table()),
-                 button('PNG', () => this.savePicture(), {class: 'quiet', 'aria-label': `${options.title} as PNG`}))),
+                 saveButton(options.title, 'PNG', () => this.fileName(), () => pngOf(this.picture())))),
            this.tools,
            options.minWidth ?
                el('div', {class: 'plot-scroll', tabindex: '0', role: 'group', 'aria-label': options.title}, this.plot) :
@@ -267,7 +267,8 @@ export class Chart {
     return fileName(this.options.title.toLowerCase());
   }
 
-  savePicture() {
+  /** Both layers, on the card's colour. */
+  picture() {
     const whole = document.createElement('canvas');
     whole.width = this.base.width;
     whole.height = this.base.height;
@@ -276,9 +277,7 @@ export class Chart {
     ctx.fillRect(0, 0, whole.width, whole.height);
     ctx.drawImage(this.base, 0, 0);
     ctx.drawImage(this.top, 0, 0);
-    whole.toBlob((blob) => {
-      if (blob) saveFile(`${this.fileName()}.png`, blob);
-    });
+    return whole;
   }
 
   /** @param {number} x @param {number} y @returns {Point|null} */

@@ -225,17 +225,34 @@ export function saveFile(name, blob) {
 }
 
 /**
+ * A button that offers a file.
+ * @param {string} what  for the button's name @param {string} form  'CSV': the file's ending, too
+ * @param {() => string} name  of the file, without its ending @param {() => Blob|Promise<Blob|null>} make
+ */
+export function saveButton(what, form, name, make) {
+  return button(form, async () => {
+    const blob = await make();
+    if (blob) saveFile(`${name()}.${form.toLowerCase()}`, blob);
+  }, {class: 'quiet', 'aria-label': `${what} as ${form}`});
+}
+
+/**
  * What a part shows, as files.
  * @param {string} what  for the buttons' names @param {() => string} name  of the files, without an ending
  * @param {() => {header: string[], rows: unknown[][]}} content
  */
 export function saveButtons(what, name, content) {
-  const save = (/** @type {string} */ form, /** @type {string} */ type, /** @type {typeof toCsv} */ write) => button(
-      form.toUpperCase(), () => {
+  const save = (/** @type {string} */ form, /** @type {string} */ type, /** @type {typeof toCsv} */ write) =>
+      saveButton(what, form, name, () => {
         const {header, rows} = content();
-        saveFile(`${name()}.${form}`, new Blob([write(header, rows)], {type}));
-      }, {class: 'quiet', 'aria-label': `${what} as ${form.toUpperCase()}`});
-  return [save('csv', 'text/csv', toCsv), save('json', 'application/json', toJson)];
+        return new Blob([write(header, rows)], {type});
+      });
+  return [save('CSV', 'text/csv', toCsv), save('JSON', 'application/json', toJson)];
+}
+
+/** @param {HTMLCanvasElement} canvas @returns {Promise<Blob|null>} */
+export function pngOf(canvas) {
+  return new Promise((resolve) => canvas.toBlob(resolve));
 }
 
 /**

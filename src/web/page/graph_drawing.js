@@ -394,7 +394,7 @@ export class GraphDrawing {
   }
 
   /** The same as pixels, drawn by hand: an image of an SVG would want another rule of the content policy. */
-  toPng() {
+  toCanvas() {
     const style = getComputedStyle(document.documentElement);
     const color = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
     const scale = Math.min(2, 8000 / Math.max(this.drawn.width, this.drawn.height, 1));

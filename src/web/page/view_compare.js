@@ -5,7 +5,21 @@ import {d3, drawAxes, drawDot, drawName, frameOf, paddedDomain, theme} from './c
 import {Chart} from './chart.js';
 import {chosenText, curveMetrics, measures} from './columns.js';
 import {differenceRows, diffGraphs, diffSamples} from './diff.js';
-import {button, checkbox, el, fill, plainTable, refill, saveButtons, saveFile, select, stateBox, statusBadge, tableRegion} from './dom.js';
+import {
+  button,
+  checkbox,
+  el,
+  fill,
+  plainTable,
+  pngOf,
+  refill,
+  saveButton,
+  saveButtons,
+  select,
+  stateBox,
+  statusBadge,
+  tableRegion
+} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {asReported, counted, formatCount, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
@@ -279,10 +293,13 @@ export class CompareView {
     const differing = pairs.filter((p) => p.kind !== 'same');
     fill(
         this.graphs, head,
-        el('div', {class: 'row'}, ...this.saveButtons('Differences', () => ({
-                                                        header: ['node', 'difference', `model ${left}`, `model ${right}`],
-                                                        rows: differenceRows(pairs)
-                                                      }))),
+        el('div', {class: 'row'},
+           ...this.saveButtons(
+               'Differences',
+               () => ({
+                 header: ['node', 'difference', `model ${left}`, `model ${right}`],
+                 rows: differenceRows(pairs)
+               }))),
         el('p', {},
            `${counted(count('same'), 'node')} the same, ${formatNumber(count('changed'))} changed, ${
                formatNumber(
@@ -319,11 +336,9 @@ export class CompareView {
            el('h3', {},
               `model ${model}: ${counted(allNodes(graph.nodes).length, 'node')}, ${
                   formatCount(graph.parameters)} parameters, ${formatCount(graph.flops)} FLOPs`),
-           button(
-               'PNG', () => drawing.toPng().toBlob((blob) => {
-                 if (blob) saveFile(`model_${model}_compared.png`, blob);
-               }),
-               {class: 'quiet', 'aria-label': `Architecture of model ${model} as PNG`})),
+           saveButton(
+               `Architecture of model ${model}`, 'PNG', () => `model_${model}_compared`,
+               () => pngOf(drawing.toCanvas()))),
         drawing.element);
   }
 

@@ -3,7 +3,7 @@
 import {ApiError, isAbsent} from './api.js';
 import {choiceDepths} from './axes.js';
 import {chosenText} from './columns.js';
-import {button, el, fill, plainTable, saveFile, stateBox, tableRegion} from './dom.js';
+import {button, el, fill, plainTable, pngOf, saveButton, stateBox, tableRegion} from './dom.js';
 import {toCsv} from './exports.js';
 import {counted, formatCount, formatNumber, oneLine, valueText} from './format.js';
 import {attributesText, GraphDrawing, shapeText} from './graph_drawing.js';
@@ -11,6 +11,7 @@ import {allNodes} from './layout.js';
 import {ModelGraphs} from './model_graphs.js';
 import {otherView, writeRoute} from './route.js';
 
+/** Nodes of the table in the page; the CSV has all. */
 const LISTED = 500;
 
 export class GraphView {
@@ -141,7 +142,8 @@ export class GraphView {
             nodes.length > LISTED ? el('p', {}, `${nodes.length - LISTED} more are in the CSV.`) : null);
       }
     }, {'aria-pressed': 'false', class: 'quiet'});
-    const name = `model_${this.model}_graph`;
+    const save = (/** @type {string} */ form, /** @type {() => Blob|Promise<Blob|null>} */ make) =>
+        saveButton(`Architecture of model ${this.model}`, form, () => `model_${this.model}_graph`, make);
     fill(
         this.place,
         el('div', {class: 'row spread card'},
@@ -155,36 +157,22 @@ export class GraphView {
               button('+', () => drawing.scaleBy(1.4), {class: 'quiet', 'aria-label': 'Zoom in'}),
               button('−', () => drawing.scaleBy(1 / 1.4), {class: 'quiet', 'aria-label': 'Zoom out'}),
               button('Fit', () => drawing.fit(true), {class: 'quiet'}), tableButton,
-              button(
-                  'CSV',
-                  () => saveFile(
-                      `${name}.csv`,
-                      new Blob(
-                          [toCsv(
-                              ['node', 'type', 'shape', 'parameters', 'flops', 'attributes'],
-                              nodes.map(
-                                  (n) =>
-                                      [n.path, n.type, shapeText(n.shape), n.parameters, n.flops, attributesText(n)]))],
-                          {type: 'text/csv'})),
-                  {class: 'quiet'}),
-              button(
-                  'JSON',
-                  () => saveFile(
-                      `${name}.json`, new Blob([JSON.stringify(document, null, 1)], {type: 'application/json'})),
-                  {class: 'quiet'}),
-              button(
-                  'SVG', () => saveFile(`${name}.svg`, new Blob([drawing.toSvg()], {type: 'image/svg+xml'})),
-                  {class: 'quiet'}),
-              button(
-                  'PNG', () => drawing.toPng().toBlob((blob) => {
-                    if (blob) saveFile(`${name}.png`, blob);
-                  }),
-                  {class: 'quiet'}))),
+              save('CSV', () => new Blob([nodesAsCsv(nodes)], {type: 'text/csv'})),
+              save('JSON', () => new Blob([JSON.stringify(document, null, 1)], {type: 'application/json'})),
+              save('SVG', () => new Blob([drawing.toSvg()], {type: 'image/svg+xml'})),
+              save('PNG', () => pngOf(drawing.toCanvas())))),
         ...graph.warnings.map((warning) => el('p', {class: 'muted message'}, `warning: ${oneLine(warning, 400)}`)),
         el('div', {class: 'split'}, drawing.element, details), table,
         el('p', {class: 'sentence'},
            'Double click or Enter folds a cell. Thick blue frames have parameters, dashed ones were chosen. Arrow keys follow the edges, + and − zoom, 0 fits.'));
   }
+}
+
+/** @param {import('./layout.js').GraphNode[]} nodes */
+function nodesAsCsv(nodes) {
+  return toCsv(
+      ['node', 'type', 'shape', 'parameters', 'flops', 'attributes'],
+      nodes.map((n) => [n.path, n.type, shapeText(n.shape), n.parameters, n.flops, attributesText(n)]));
 }
 
 /** @param {import('./layout.js').GraphNode|null} node */
