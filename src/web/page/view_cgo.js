@@ -21,6 +21,8 @@ export class CgoView {
     this.title = 'CGO';
     /** @type {{merges: boolean, trials: import('./merged.js').MergedTrial[]}|null} */
     this.document = null;
+    /** The last request for it. */
+    this.failed = false;
     this.asked = -Infinity;
     this.timer = 0;
     this.abort = new AbortController();
@@ -65,7 +67,7 @@ export class CgoView {
   }
 
   headIsBack() {
-    this.loadSoon();
+    if (this.failed) this.loadSoon();
   }
 
   loadSoon() {
@@ -81,8 +83,10 @@ export class CgoView {
     try {
       this.document = await this.store.api.json(
           `${experimentPath(/** @type {string} */ (this.store.route.id))}/merged`, this.abort.signal);
+      this.failed = false;
       this.redraw();
     } catch (error) {
+      this.failed = true;
       if (this.abort.signal.aborted) return;
       // What was known before stays.
       if (!this.document) {

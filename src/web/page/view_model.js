@@ -72,6 +72,8 @@ export class ModelView {
     this.title = `Model ${this.model}`;
     /** @type {any} */
     this.document = null;
+    /** The last request for it. */
+    this.failed = false;
     this.abort = new AbortController();
     this.head = el('section', {class: 'card view'});
     this.note = new ModelNote(store, this.model);
@@ -140,7 +142,7 @@ export class ModelView {
   }
 
   headIsBack() {
-    this.load();
+    if (this.failed) this.load();
   }
 
   async load() {
@@ -155,8 +157,10 @@ export class ModelView {
   async loadDocument() {
     try {
       this.document = await this.store.api.json(this.path(), this.abort.signal);
+      this.failed = false;
       this.fill();
     } catch (error) {
+      this.failed = true;
       // What was known before stays.
       if (this.abort.signal.aborted || this.document) return;
       fill(this.head, stateBox('error', `Model ${this.model} cannot be shown`, /** @type {Error} */ (error).message));
