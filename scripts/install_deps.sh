@@ -13,11 +13,11 @@ tools="
   protobuf-compiler protobuf-compiler-grpc
   libopenblas0-pthread"
 
-# Libraries, with their headers; node-d3 is built into the web page.
+# Libraries, with their headers; node-d3 is built into the web page, which libzopfli compresses.
 libraries="
   libabsl-dev libbenchmark-dev libcaf-dev libcli11-dev libfmt-dev libgmock-dev libgmp-dev libgnutls28-dev libgrpc++-dev
   libgtest-dev libjpeg-dev libmicrohttpd-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev
-  libssl-dev libtorch-dev nlohmann-json3-dev node-d3 prometheus-cpp-dev zlib1g-dev"
+  libssl-dev libtorch-dev libzopfli-dev nlohmann-json3-dev node-d3 prometheus-cpp-dev zlib1g-dev"
 
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; openssl makes
 # certificates; the Python client needs gRPC; YAML is what Kubernetes reads; iproute2 makes networks that can be cut;

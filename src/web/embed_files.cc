@@ -1,8 +1,9 @@
 // embed_files OUT FILE...: writes the files, compressed, as a C++ source file (embedded_files.h). Runs while the
 // program is built.
-#include <zlib.h>
+#include <zopfli/zopfli.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -11,20 +12,18 @@
 
 namespace {
 
-// Empty: it could not be compressed.
+// As a browser reads it. Zopfli takes seconds where zlib takes none, and makes a thirtieth less of the page's files
+// than zlib's best.
 std::string Gzip(const std::string& bytes) {
-  constexpr int kGzipFormat = 15 + 16;
-  z_stream stream = {};
-  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzipFormat, 8, Z_DEFAULT_STRATEGY) != Z_OK) return "";
-  std::string out(deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(&out[0]);
-  stream.avail_out = static_cast<uInt>(out.size());
-  const bool done = deflate(&stream, Z_FINISH) == Z_STREAM_END;
-  out.resize(done ? stream.total_out : 0);
-  deflateEnd(&stream);
-  return out;
+  ZopfliOptions options;
+  ZopfliInitOptions(&options);
+  unsigned char* out = nullptr;
+  size_t size = 0;
+  ZopfliCompress(&options, ZOPFLI_FORMAT_GZIP, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), &out,
+                 &size);
+  std::string compressed(reinterpret_cast<const char*>(out), size);
+  std::free(out);
+  return compressed;
 }
 
 }  // namespace
@@ -42,11 +41,11 @@ int main(int argc, char** argv) {
     const std::string path = argv[i];
     std::ifstream file(path, std::ios::binary);
     const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    const std::string bytes = Gzip(content);
-    if (!file || bytes.empty()) {
-      std::fprintf(stderr, "embed_files: cannot read or compress %s\n", path.c_str());
+    if (!file) {
+      std::fprintf(stderr, "embed_files: cannot read %s\n", path.c_str());
       return 1;
     }
+    const std::string bytes = Gzip(content);
     const std::string name = "kFile" + std::to_string(i - 1);
     out << "const unsigned char " << name << "[] = {";
     for (size_t at = 0; at < bytes.size(); ++at) {
