@@ -28,7 +28,10 @@ void Register(const std::string& kind, const std::string& name, Make make) {
 // `rest` is what the factories of its kind get beside the parameters.
 template <typename Object, typename... Rest>
 std::unique_ptr<Object> Construct(const Params& params, const Rest&... rest) {
-  if constexpr (std::is_constructible_v<Object, const Params&, const Rest&...>) {
+  if constexpr (std::is_abstract_v<Object>) {
+    // The compiler then names the functions that the class lacks, or has under another signature.
+    return std::make_unique<Object>();
+  } else if constexpr (std::is_constructible_v<Object, const Params&, const Rest&...>) {
     return std::make_unique<Object>(params, rest...);
   } else if constexpr (std::is_constructible_v<Object, const Params&>) {
     return std::make_unique<Object>(params);
