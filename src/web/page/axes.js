@@ -140,7 +140,8 @@ export function rangeOf(axis, one, other) {
   const low = axis.hasOff ? OFF_SHARE : 0;
   const begin = (/** @type {number} */ place) => place < 0 ? 0 : low + (1 - low) * place / axis.places.length;
   // Within the edges, which belong to the next place, too.
-  return [begin(Math.min(one, other)) + 0.0005, begin(Math.max(one, other) + 1) - 0.0005];
+  const inside = Math.min(0.0005, 0.25 / axis.places.length);
+  return [begin(Math.min(one, other)) + inside, begin(Math.max(one, other) + 1) - inside];
 }
 
 /**
@@ -240,5 +241,5 @@ export function readBrushes(parts) {
 
 /** @param {Map<string, Range>} brushes */
 export function writeBrushes(brushes) {
-  return [...brushes].map(([id, [from, to]]) => `${id}:${Number(from.toFixed(4))}:${Number(to.toFixed(4))}`);
+  return [...brushes].map(([id, [from, to]]) => `${id}:${Number(from.toFixed(6))}:${Number(to.toFixed(6))}`);
 }

@@ -232,12 +232,21 @@ function readDuration(text) {
 }
 
 /**
- * In the reader's zone, as the table shows times: Date.parse takes a day, a month or a year alone as one in UTC.
+ * A moment, or a whole day, month or year in the reader's zone, as the table shows times (Date.parse takes such a one as
+ * in UTC): where it begins, and where the next one does. NaN: it is none.
  * @param {string} text
+ * @returns {[number, number]}
  */
 function readTime(text) {
-  const [, year, month = '-01', day = '-01'] = /^(\d{4})(-\d\d)?(-\d\d)?$/.exec(text) ?? [];
-  return Date.parse(year === undefined ? text : `${year}${month}${day}T00:00`);
+  const [, year, month, day, rest] = /^(\d{4})(?:-(\d\d)(?:-(\d\d)(.+)?)?)?$/.exec(text) ?? [];
+  // Date.parse goes on into the next month.
+  const days = new Date(Number(year), Number(month ?? 1), 0).getDate();
+  if (year === undefined || Number(day ?? 1) > days) return [NaN, NaN];
+  if (rest !== undefined) return [Date.parse(text), Date.parse(text)];
+  const [y, m, d] = [Number(year), Number(month ?? 1) - 1, Number(day ?? 1)];
+  const next = day !== undefined ? [y, m, d + 1] : month !== undefined ? [y, m + 1, 1] : [y + 1, 0, 1];
+  const from = Date.parse(`${year}-${month ?? '01'}-${day ?? '01'}T00:00`);
+  return [from, new Date(next[0], next[1], next[2]).getTime()];
 }
 
 /** @param {string} text */
@@ -281,22 +290,22 @@ function compare(column, operator, token) {
       return same === (operator === '=');
     };
   }
-  let wanted = readFilterNumber(token.text);
-  if (column.type === 'duration') wanted = readDuration(token.text);
-  if (column.type === 'time') wanted = readTime(token.text);
-  if (Number.isNaN(wanted)) {
+  const number = column.type === 'duration' ? readDuration(token.text) : readFilterNumber(token.text);
+  const [from, next] = column.type === 'time' ? readTime(token.text) : [number, number];
+  if (Number.isNaN(from)) {
     if (column.type === 'duration') fail(`"${token.text}" is no duration: write 90s, 2.5m, 3h or 1d`);
-    if (column.type === 'time') fail(`"${token.text}" is no time: write 2026-01-31 or 2026-01-31T12:00`);
+    if (column.type === 'time') fail(`"${token.text}" is no time: write 2026, 2026-01, 2026-01-31 or 2026-01-31T12:00`);
     if (/^nan$/i.test(token.text)) fail(`nothing equals NaN: write "${column.title} is nan"`);
     fail(`${column.title} is a number, "${token.text}" is none`);
   }
+  const upTo = (/** @type {number} */ v) => v < next || v === from;
   const tests = /** @type {Record<string, (v: number) => boolean>} */ ({
-    '=': (v) => v === wanted,
-    '!=': (v) => v !== wanted,
-    '<': (v) => v < wanted,
-    '<=': (v) => v <= wanted,
-    '>': (v) => v > wanted,
-    '>=': (v) => v >= wanted,
+    '=': (v) => v >= from && upTo(v),
+    '!=': (v) => !(v >= from && upTo(v)),
+    '<': (v) => v < from,
+    '<=': upTo,
+    '>': (v) => v >= next && v !== from,
+    '>=': (v) => v >= from,
   });
   const test = tests[operator];
   // What is missing differs from every value, and is neither more nor less.

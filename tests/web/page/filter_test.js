@@ -63,6 +63,20 @@ test('a day, and a time without a zone, are those of the reader', () => {
   for (const text of ['1970', '1970-01']) equal(kept(`start >= ${text}`), kept('start >= 1970-01-01'));
 });
 
+test('a day, a month or a year is all of it', () => {
+  const at = new Date(0);
+  const two = (/** @type {number} */ number) => String(number).padStart(2, '0');
+  const year = String(at.getFullYear());
+  const month = `${year}-${two(at.getMonth() + 1)}`;
+  for (const span of [year, month, `${month}-${two(at.getDate())}`]) {
+    for (const operator of ['=', '<=', '>=']) equal(kept(`start ${operator} ${span}`), [1, 2, 3, 4, 5]);
+    for (const operator of ['!=', '<', '>']) equal(kept(`start ${operator} ${span}`), []);
+  }
+  equal(kept('start = 1970-01-01T00:00:02Z'), [2]);
+  equal(kept('start > 1970-01-01T00:00:02Z'), [3, 4, 5]);
+  equal(kept('start <= 1970-01-01T00:00:02Z'), [1, 2]);
+});
+
 for (const [text, start, end, words] of [
          ['accurcy > 0.9', 0, 7, 'did you mean accuracy'],
          ['op = skp', 5, 8, 'it has conv, skip'],
@@ -77,6 +91,9 @@ for (const [text, start, end, words] of [
          ['model in 3', 9, 10, 'expected "("'],
          ['duration > soon', 11, 15, 'no duration'],
          ['start > soon', 8, 12, 'no time'],
+         ['start > 2026-02-31', 8, 18, 'no time'],
+         ['start > 2026-02-31T00:00', 8, 24, 'no time'],
+         ['start > 2026-13', 8, 15, 'no time'],
          ['default = nan', 10, 13, 'is nan'],
          ['model is odd', 9, 12, 'missing, nan or finite'],
          ['model is constructor', 9, 20, 'missing, nan or finite'],

@@ -142,6 +142,16 @@ test('an inactive choice has a place of its own, below all candidates', () => {
     equal(placesIn(kernel, rangeOf(kernel, one, other)), places);
 });
 
+test('one of very many candidates can be brushed, and the address keeps it', () => {
+  for (const count of [600, 1200, 20000]) {
+    const many = /** @type {any} */ ({hasOff: true, places: Array.from({length: count}, String)});
+    for (const place of [-1, 0, 5, count - 1]) {
+      const brushes = readBrushes(writeBrushes(new Map([['choice.many', rangeOf(many, place, place)]])));
+      equal(placesIn(many, brushes.get('choice.many') ?? [0, 0]), [place]);
+    }
+  }
+});
+
 test('several candidates together are one place', () => {
   equal(axis('choice.inputs').places, ['[a, b]', '[a, c]', '[b, c]']);
 });
