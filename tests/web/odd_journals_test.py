@@ -9,11 +9,13 @@ import json
 import os
 import re
 import sys
+import urllib.parse
 import urllib.request
 
 import expected
 from browser import Browser
 from page_testing import JournalTest, main
+from proxy import PrefixProxy
 
 VIEWS = ("overview", "models", "curves", "choices", "devices", "compare")
 
@@ -142,6 +144,23 @@ class OddJournalsTest(JournalTest):
         self.open("model/1")
         rows = self.chart("Curves of this model")[1:]
         self.assertEqual([[row[0], row[2]] for row in rows], [["0", "0.5"]])
+
+    def test_a_model_that_cannot_be_loaded_again_says_so_and_keeps_what_was_known(self):
+        self.begin("known-before")
+        self.write(SPACE + state("RUNNING") + begun(1, CHOSEN))
+        proxy = PrefixProxy(urllib.parse.urlsplit(self.base).netloc, "/")
+        self.addCleanup(proxy.end)
+        self.browser.go("%s#token=%s" % (proxy.address, self.token))
+        self.open("model/1")
+        shown = ("const text = document.querySelector('main').textContent; "
+                 "return text.includes('Sample') && /what was known before/.test(text) === arguments[0]")
+        self.browser.wait(shown, False)
+        proxy.refused, proxy.refusal = r"/models/1$", 500
+        self.write(event(1, 2, "intermediate { step: 0 %s }" % metrics(default=0.5)))
+        self.browser.wait(shown, True)
+        proxy.refused = ""
+        self.write(event(1, 3, "intermediate { step: 1 %s }" % metrics(default=0.6)))
+        self.browser.wait(shown, False)
 
     def test_no_model_yet_and_then_the_first(self):
         self.begin("no-models")

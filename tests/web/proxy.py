@@ -2,6 +2,7 @@
 
 import http.client
 import http.server
+import re
 import threading
 
 
@@ -12,6 +13,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         path = "/" + self.path[len(self.server.prefix):]
         self.server.asked.append(path)
+        if self.server.refused and re.search(self.server.refused, path):
+            self.send_error(self.server.refusal)
+            return
         headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
         connection = http.client.HTTPConnection(self.server.target)
         try:
@@ -41,13 +45,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 class PrefixProxy(http.server.ThreadingHTTPServer):
     """Has the server's `target` below its `prefix`, as a reverse proxy's `location /deep/search/` does that hands on the
-    browser's Host. For GET. `asked`: paths without the prefix."""
+    browser's Host. For GET. `asked`: paths without the prefix. `refused`: a regular expression; paths in which it is found
+    get the status `refusal`, as if the server did not answer them."""
 
     daemon_threads = True
 
     def __init__(self, target, prefix):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.target, self.prefix, self.asked = target, prefix, []
+        self.refused, self.refusal = "", 502
         self.address = "http://127.0.0.1:%d%s" % (self.server_port, prefix)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 

@@ -19,6 +19,7 @@ import expected
 from browser import Browser
 from expected import ENDED, NOTHING, metric_of, number, same
 from page_testing import JournalTest, main
+from proxy import PrefixProxy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENGINES = ("direct", "graph", "cgo")
@@ -179,6 +180,42 @@ class TruthTest(JournalTest):
         self.wait_for_end()
         self.assertEqual(self.browser.run("return document.querySelector('#banner').textContent"), "")
         self.check_overview()
+
+    def test_each_part_that_got_no_answer_comes_by_itself_once_there_is_one(self):
+        self.name, engine = next((name, engine) for name, engine in self.journals("refused") if engine == "cgo")
+        self.tell("grow %s 20" % self.name)
+        self.end(self.name, engine)
+        model = next(model for model in self.lanista("trials", self.name)["models"] if model["attempts"])
+        logs = os.path.join(self.folder, "experiments", self.name, "logs")
+        os.makedirs(logs, exist_ok=True)
+        for attempt in model["attempts"]:
+            with open(os.path.join(logs, "trial-%d.log" % attempt["trial"]), "w", encoding="utf-8") as log:
+                log.write("what it printed")
+        page = "model/%d" % model["id"]
+        proxy = PrefixProxy(urllib.parse.urlsplit(self.base).netloc, "/")
+        self.addCleanup(proxy.end)
+        self.browser = Browser(logs_requests=False)
+        self.addCleanup(self.browser.close)
+        self.browser.go("%s#token=%s" % (proxy.address, self.token))
+        self.open("overview")
+        for view, refused, failed, shown in (
+                ("curves", "/curves", "cannot be loaded", "Click a line"),
+                ("choices", "/importance", "There is no importance", "Too few models|Importance of"),
+                ("devices", "/attempts", "The timeline cannot be loaded", "Busy share"),
+                ("cgo", "/merged", "The trials cannot be loaded", "If alone"),
+                (page, r"/models/\d+$", "cannot be shown", "Sample"),
+                (page, "/log", "The log cannot be read: the head does not answer", "what it printed"),
+                (page, "/files", "the head does not answer", "It has left no files")):
+            with self.subTest(view=view, refused=refused):
+                proxy.refused = refused
+                self.browser.follow("#/e/%s/%s" % (self.name, view))
+                self.browser.wait("return document.querySelector('main').textContent.includes(arguments[0])", failed)
+                self.assertNotRegex(self.browser.run("return document.querySelector('main').textContent"), shown)
+                proxy.refused = ""
+                self.browser.wait("return new RegExp(arguments[1]).test(document.querySelector('main').textContent) && "
+                                  "!document.querySelector('main').textContent.includes(arguments[0])", failed, shown)
+                self.browser.follow("#/e/%s/overview" % self.name)
+                self.browser.wait("return document.querySelectorAll('.tile').length > 2")
 
     def test_an_experiment_without_models_and_journals_that_cannot_be_read_are_shown(self):
         self.name, _ = self.journals("bare")[0]

@@ -18,8 +18,9 @@ export function isAbsent(error) {
 }
 
 const TOKEN_KEY = 'lanista-token';
-/** What a proxy answers for a server that it does not reach. */
-const GATEWAY = new Set([502, 504]);
+/** What a proxy answers for a server that it does not reach, and for one that takes its time. */
+const BAD_GATEWAY = 502;
+const GATEWAY_TIMEOUT = 504;
 /** Of a request that the server has no time for. */
 const MOST_TRIES = 30;
 /** With a head that is silent, ms: not for all of a document, which may take long on a slow line. */
@@ -75,7 +76,8 @@ export function modelPath(id, model) {
  * @param {Response} response
  */
 function isOfProxy({status, headers}) {
-  return GATEWAY.has(status) || (status === 503 && !/json/.test(headers.get('Content-Type') ?? ''));
+  return [BAD_GATEWAY, GATEWAY_TIMEOUT].includes(status) ||
+      (status === 503 && !/json/.test(headers.get('Content-Type') ?? ''));
 }
 
 /**
@@ -91,6 +93,26 @@ function telling(response, heard) {
     }
   });
   return new Response(response.body.pipeThrough(parts), response);
+}
+
+/**
+ * Has one load at a time, so that no older answer overwrites a newer one: what is asked for meanwhile is loaded once
+ * more behind it.
+ * @param {() => Promise<void>} load @param {AbortSignal} signal
+ */
+export function oneAtATime(load, signal) {
+  let isBusy = false;
+  let isStale = false;
+  return async () => {
+    isStale = true;
+    if (isBusy) return;
+    isBusy = true;
+    while (isStale && !signal.aborted) {
+      isStale = false;
+      await load();
+    }
+    isBusy = false;
+  };
 }
 
 /** @param {string} method @param {unknown} body @returns {RequestInit} */
@@ -112,10 +134,11 @@ export class Api {
   /**
    * @param {string} path  below api/v1/
    * @param {RequestInit} [options]
-   * @param {() => void} [heard]  called with each answer, also one after which it is asked again
+   * @param {{heard?: () => void, isSlow?: boolean}} [more]  `heard` is called with each answer, also one after which it
+   *     is asked again; `isSlow`: a proxy that waits no longer says nothing of the head
    * @returns {Promise<Response>}
    */
-  async fetch(path, options = {}, heard = () => {}) {
+  async fetch(path, options = {}, {heard = () => {}, isSlow = false} = {}) {
     /** @type {Record<string, string>} */
     const headers = {.../** @type {any} */ (options.headers ?? {})};
     if (this.token.value) headers.Authorization = `Bearer ${this.token.value}`;
@@ -127,6 +150,9 @@ export class Api {
                        if (options.signal?.aborted) throw error;
                        return null;
                      });
+      if (isSlow && response?.status === GATEWAY_TIMEOUT) {
+        throw new ApiError(GATEWAY_TIMEOUT, 'a proxy between this page and the head does not wait as long as this takes');
+      }
       if (!response || isOfProxy(response)) {
         this.onStatus(0);
         throw new ApiError(0, 'the head does not answer');
@@ -151,9 +177,10 @@ export class Api {
    * What `read` makes of the answer. A head that is suspended, or whose machine has gone, sends nothing, and no error
    * either: the request is given up where nothing has come for `patience`.
    * @template Body
-   * @param {string} path @param {AbortSignal|undefined} signal @param {(response: Response) => Promise<Body>} read
+   * @param {string} path @param {RequestInit} options @param {(response: Response) => Promise<Body>} read
    */
-  async get(path, signal, read) {
+  async ask(path, options, read) {
+    const signal = options.signal;
     const request = new AbortController();
     let silent = false;
     /** @type {any} */
@@ -170,7 +197,7 @@ export class Api {
     if (signal?.aborted) stop();
     heard();
     try {
-      return await read(telling(await this.fetch(path, {signal: request.signal}, heard), heard));
+      return await read(telling(await this.fetch(path, {...options, signal: request.signal}, {heard}), heard));
     } catch (error) {
       if (!silent) throw error;
       this.onStatus(0);
@@ -183,29 +210,36 @@ export class Api {
 
   /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
   json(path, signal) {
-    return this.get(path, signal, (response) => response.json());
+    return this.ask(path, {signal}, (response) => response.json());
   }
 
   /** @param {string} path @param {AbortSignal} [signal] */
   bytes(path, signal) {
-    return this.get(path, signal, (response) => response.arrayBuffer());
+    return this.ask(path, {signal}, (response) => response.arrayBuffer());
   }
 
   /** @param {'POST'|'PUT'|'DELETE'} method @param {string} path @param {unknown} body @returns {Promise<any>} */
-  async send(method, path, body) {
-    return (await this.fetch(path, withBody(method, body))).json();
+  send(method, path, body) {
+    return this.ask(path, withBody(method, body), (response) => response.json());
   }
 
   /**
-   * What is answered with a file.
+   * What a trial process makes first, when its turn comes: however long that takes, silence says nothing of the head.
+   * @param {string} path @param {AbortSignal} signal @returns {Promise<any>}
+   */
+  async made(path, signal) {
+    return (await this.fetch(path, {signal}, {isSlow: true})).json();
+  }
+
+  /**
+   * What is made as above, and answered with a file.
    * @param {string} path @param {unknown} body @param {AbortSignal} signal
    * @returns {Promise<{name: string, blob: Blob, warnings: string[]}>}
    */
   async download(path, body, signal) {
-    const {headers, blob} = await this.fetch(path, {...withBody('POST', body), signal}).then(async (response) => ({
-      headers: response.headers,
-      blob: await response.blob()
-    }));
+    const response = await this.fetch(path, {...withBody('POST', body), signal}, {isSlow: true});
+    const {headers} = response;
+    const blob = await response.blob();
     const name = /filename\*=UTF-8''([^;]+)/.exec(headers.get('Content-Disposition') ?? '')?.[1] ?? 'export';
     const warnings = decodeURIComponent(headers.get('X-Warnings') ?? '').split('\n').filter((line) => line !== '');
     return {name: decodeURIComponent(name), blob, warnings};

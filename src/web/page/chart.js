@@ -1,5 +1,4 @@
-// What all charts have: a canvas that fits its place, axes, a tooltip, the keyboard, the same as a table, CSV, JSON and
-// PNG.
+// What all charts have: a canvas that fits its place, a tooltip, the keyboard, the same as a table, CSV, JSON and PNG.
 
 import {FONT, theme} from './canvas.js';
 import {announce, button, el, fill, plainTable, pngOf, saveButton, saveButtons} from './dom.js';

@@ -52,7 +52,7 @@ export class ChoiceImportance {
 
   /** @param {Set<string>} changes */
   update(changes) {
-    const top = this.store.param('top', '0.1');
+    const top = this.top();
     const key = `${this.view.current().id} ${this.view.metric()} ${this.goal()} ${top}`;
     if (key !== this.importanceKey || (changes.has('table') && !this.importanceTimer)) {
       const wait = key !== this.importanceKey ? 0 : 10000;
@@ -66,6 +66,18 @@ export class ChoiceImportance {
     this.fillImportance();
     this.makeBoxes();
     this.boxChart.redraw();
+  }
+
+  headIsBack() {
+    if (!this.importanceDocument?.error) return;
+    this.importanceDocument = null;
+    this.fillImportance();
+    this.loadImportance(this.importanceKey, this.top());
+  }
+
+  /** The share of models that count as the best. */
+  top() {
+    return this.store.param('top', '0.1');
   }
 
   /** Whether its metric is an objective, whose goal is known. */
@@ -99,14 +111,14 @@ export class ChoiceImportance {
 
   fillImportance() {
     const document = this.importanceDocument;
-    const key = JSON.stringify([document, this.boxLabel(), this.view.metric(), this.goal(), this.store.param('top')]);
+    const key = JSON.stringify([document, this.boxLabel(), this.view.metric(), this.goal(), this.top()]);
     if (key === this.importanceDrawn) return;
     this.importanceDrawn = key;
     const tools =
         el('div', {class: 'chart-head'}, el('h2', {}, 'Importance'),
            select(
                'for the best', [['0.05', '5 %'], ['0.1', '10 %'], ['0.25', '25 %'], ['0.5', '50 %']],
-               this.store.param('top', '0.1'), (top) => this.store.setParams({top})),
+               this.top(), (top) => this.store.setParams({top})),
            this.objective() ?
                null :
                select(

@@ -42,6 +42,8 @@ const TITLES = {
   compare: 'Compare'
 };
 /** Views in which filter and selection stand above. */
+/** Changes that the frame alone shows. */
+const OF_THE_FRAME = new Set(['connection', 'info', 'back']);
 const FILTERED = new Set(['overview', 'models', 'curves', 'choices', 'devices', 'cgo', 'compare']);
 
 const KEYS = [
@@ -274,8 +276,8 @@ function update(changes) {
     const begun = performance.now();
     if (FILTERED.has(store.route.view)) filterBar.update();
     const seen = first ? new Set(['all']) : changes;
-    if (!(seen.size === 1 && (seen.has('connection') || seen.has('info')))) view.update(seen);
-    if (changes.has('connection') && !['lost', 'loading', 'denied'].includes(store.connection)) view.headIsBack?.();
+    if ([...seen].some((change) => !OF_THE_FRAME.has(change))) view.update(seen);
+    if (changes.has('back')) view.headIsBack?.();
     performance.measure('update', {start: begun, end: performance.now()});
     if (performance.getEntriesByType('measure').length > 500) performance.clearMeasures();
   }

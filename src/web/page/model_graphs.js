@@ -58,7 +58,7 @@ export class ModelGraphs {
     let answer;
     try {
       const path = `${modelPath(this.store.route.id, model)}/graph`;
-      const document = await this.store.api.json(path, this.abort.signal);
+      const document = await this.store.api.made(path, this.abort.signal);
       answer = {document, graph: buildGraph(document)};
     } catch (error) {
       if (this.abort.signal.aborted) return;

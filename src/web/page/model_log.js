@@ -18,6 +18,8 @@ export class ModelLog {
     this.note = el('span', {class: 'muted'});
     this.tools = el('span', {class: 'row'});
     this.follow = true;
+    /** The last request. */
+    this.failed = false;
     this.tail = new LogTail(this.attempt());
     const followed = checkbox('follow', true, (on) => {
       this.follow = on;
@@ -71,13 +73,20 @@ export class ModelLog {
     return ['RUNNING', 'QUEUED'].includes(this.known().state);
   }
 
+  headIsBack() {
+    if (!this.failed) return;
+    clearTimeout(this.timer);
+    this.load();
+  }
+
   async load() {
     const wasMoving = this.isMoving();
     const {tail} = this;
+    this.failed = false;
     try {
       const path = `${modelPath(this.store.route.id, this.model)}/log?${tail.query()}`;
-      const {headers, bytes} = await this.store.api.get(
-          path, this.abort.signal,
+      const {headers, bytes} = await this.store.api.ask(
+          path, {signal: this.abort.signal},
           async (response) => ({headers: response.headers, bytes: await response.arrayBuffer()}));
       const number = (/** @type {string} */ name) => Number(headers.get(name) ?? 0);
       // Meanwhile the log of another attempt was asked for.
@@ -92,14 +101,23 @@ export class ModelLog {
       if (tail.wanted === 0 && tail.attempt > 0 && this.known().attempts > tail.attempt) tail.restart();
     } catch (error) {
       if (this.abort.signal.aborted || tail !== this.tail) return;
-      if (tail.text === '') {
-        this.note.textContent = '';
-        this.log.textContent = error instanceof ApiError && error.status === 404 ?
-            'There is no log.' :
-            `The log cannot be read: ${oneLine(/** @type {Error} */ (error).message)}`;
-      }
+      this.failed = true;
+      this.showError(/** @type {Error} */ (error));
     }
     if (wasMoving || this.isMoving()) this.timer = setTimeout(() => this.load(), LOG_PACE);
+  }
+
+  /** What has been read of it stays. @param {Error} error */
+  showError(error) {
+    const text = error instanceof ApiError && error.status === 404 ?
+        'There is no log.' :
+        `The log cannot be read${this.tail.text === '' ? '' : ' further'}: ${oneLine(error.message)}`;
+    if (this.tail.text === '') {
+      this.note.textContent = '';
+      this.log.textContent = text;
+    } else {
+      this.note.textContent = text;
+    }
   }
 
   /** @param {boolean} hasMore  since it was shown */

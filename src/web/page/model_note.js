@@ -3,7 +3,7 @@
 import {actionButton, el, refill} from './dom.js';
 import {oneLine} from './format.js';
 
-/** Characters of a note. The server takes 10,000 bytes; one character has three in UTF-8 at most. */
+/** UTF-16 units of a note. The server takes 10,000 bytes; a unit has three in UTF-8 at most. */
 const MOST_NOTE = 3333;
 
 export class ModelNote {

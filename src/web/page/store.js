@@ -59,6 +59,8 @@ export class Store {
     /** 'loading', 'live', 'paused' (another window has the stream), 'idle' (nothing moves), 'lost', 'denied' */
     this.connection = 'loading';
     this.retryAt = 0;
+    /** A request has got no answer, and none since; what tells that there is one again is 'back'. */
+    this.missed = false;
     this.notices = new Notices();
     this.loading = 0;
     this.reloadTimer = 0;
@@ -140,8 +142,16 @@ export class Store {
   /** @param {number} status */
   answered(status) {
     if (status === 0) {
-      this.setConnection('lost', Date.now() + POLL);
-    } else if (status === 401) {
+      this.missed = true;
+      // Of the head itself a stream that is live knows better than a single request.
+      if (!this.stream.watched || this.connection !== 'live') this.setConnection('lost', Date.now() + POLL);
+      return;
+    }
+    if (this.missed) {
+      this.missed = false;
+      this.changed('back');
+    }
+    if (status === 401) {
       this.setConnection('denied');
     } else if (this.connection === 'lost' || this.connection === 'loading' || this.connection === 'denied') {
       // A stream that is lost says so itself when it is back.

@@ -1,6 +1,6 @@
 // What merged trials shared, what they took, and what fell back.
 
-import {experimentPath} from './api.js';
+import {experimentPath, oneAtATime} from './api.js';
 import {d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './canvas.js';
 import {Chart} from './chart.js';
 import {button, el, fill, plainTable, refill, stateBox, statusBadge, tableRegion} from './dom.js';
@@ -26,6 +26,7 @@ export class CgoView {
     this.asked = -Infinity;
     this.timer = 0;
     this.abort = new AbortController();
+    this.load = oneAtATime(() => this.loadDocument(), this.abort.signal);
     this.state = el('div', {});
     this.steps = new Chart({
       title: 'Steps of merged trials',
@@ -78,7 +79,7 @@ export class CgoView {
     }, Math.max(0, this.asked + PACE - performance.now()));
   }
 
-  async load() {
+  async loadDocument() {
     this.asked = performance.now();
     try {
       this.document = await this.store.api.json(

@@ -49,6 +49,10 @@ export class ChoicesView {
     this.axesBarKey = '';
   }
 
+  headIsBack() {
+    this.importance.headIsBack();
+  }
+
   destroy() {
     this.coordinates.destroy();
     this.importance.destroy();

@@ -62,6 +62,7 @@ export class CompareView {
     this.pair = null;
     this.key = '';
     this.toolsKey = '';
+    this.failedMetric = '';
   }
 
   destroy() {
@@ -113,10 +114,19 @@ export class CompareView {
           this.tools,
           select('Metric', metrics.map((m) => [m, oneLine(m, 40)]), this.metric(), (m) => this.store.setParams({m})));
     }
-    if (!current?.curves.has(this.metric()))
-      this.store.loadCurves(this.metric(), false).catch((error) => this.store.failed(error));
+    if (!current?.curves.has(this.metric()) && this.failedMetric !== this.metric()) this.loadCurves(this.metric());
     this.chart.redraw();
     this.drawGraphs(models);
+  }
+
+  /** @param {string} metric */
+  async loadCurves(metric) {
+    try {
+      await this.store.loadCurves(metric, false);
+    } catch (error) {
+      this.failedMetric = metric;
+      this.store.failed(error);
+    }
   }
 
   /** @param {number[]} models */
@@ -363,6 +373,8 @@ export class CompareView {
 
   headIsBack() {
     this.made.headIsBack();
+    this.failedMetric = '';
+    this.update(new Set());
   }
 }
 

@@ -85,6 +85,11 @@ export class CurvesView {
     this.lines.chart.redraw();
   }
 
+  headIsBack() {
+    this.failedMetric = '';
+    this.update(new Set());
+  }
+
   /** @param {string} metric */
   async load(metric) {
     try {

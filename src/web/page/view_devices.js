@@ -117,6 +117,10 @@ export class DevicesView {
     if (!none) this.redraw();
   }
 
+  headIsBack() {
+    if (!this.store.current?.attempts) this.update(new Set());
+  }
+
   redraw() {
     this.chart.redraw();
     this.drawShare();

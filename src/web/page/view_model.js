@@ -1,7 +1,7 @@
 // One model: what was chosen, its tries, why it ended so, its curves, its files.
 
 import {copyText, openNotice} from './actions.js';
-import {modelPath} from './api.js';
+import {modelPath, oneAtATime} from './api.js';
 import {d3, drawAxes, drawMark, drawName, frameOf, paddedDomain, theme, themeName} from './canvas.js';
 import {Chart} from './chart.js';
 import {
@@ -72,9 +72,14 @@ export class ModelView {
     this.title = `Model ${this.model}`;
     /** @type {any} */
     this.document = null;
-    /** The last request for it. */
+    /** The last request for it, or for the list of its files. */
     this.failed = false;
     this.abort = new AbortController();
+    this.load = oneAtATime(async () => {
+      this.failed = false;
+      await Promise.all([this.loadDocument(), this.loadFiles()]);
+    }, this.abort.signal);
+    this.trouble = el('div', {});
     this.head = el('section', {class: 'card view'});
     this.note = new ModelNote(store, this.model);
     this.sample = el('section', {class: 'card view'});
@@ -99,7 +104,7 @@ export class ModelView {
     this.log = new ModelLog(store, this.model);
     this.files = el('section', {class: 'card view', 'aria-label': 'Files'});
     this.element =
-        el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.log.element,
+        el('div', {class: 'view'}, this.trouble, this.head, this.facts, this.attempts, this.chart.element, this.log.element,
            this.files);
     // Until the model is there, or where it cannot be shown.
     this.attempts.hidden = this.chart.element.hidden = true;
@@ -143,27 +148,21 @@ export class ModelView {
 
   headIsBack() {
     if (this.failed) this.load();
-  }
-
-  async load() {
-    this.stale = this.busy;
-    if (this.busy) return;
-    this.busy = true;
-    await Promise.all([this.loadDocument(), this.loadFiles()]);
-    this.busy = false;
-    if (this.stale && !this.abort.signal.aborted) this.load();
+    this.log.headIsBack();
   }
 
   async loadDocument() {
     try {
       this.document = await this.store.api.json(this.path(), this.abort.signal);
-      this.failed = false;
+      fill(this.trouble);
       this.fill();
     } catch (error) {
+      if (this.abort.signal.aborted) return;
       this.failed = true;
-      // What was known before stays.
-      if (this.abort.signal.aborted || this.document) return;
-      fill(this.head, stateBox('error', `Model ${this.model} cannot be shown`, /** @type {Error} */ (error).message));
+      const [place, title] = this.document ?
+          [this.trouble, 'What is shown of this model is what was known before'] :
+          [this.head, `Model ${this.model} cannot be shown`];
+      fill(place, stateBox('error', title, /** @type {Error} */ (error).message));
     }
   }
 
@@ -434,8 +433,10 @@ export class ModelView {
     try {
       files = (await this.store.api.json(`${this.path()}/files`, this.abort.signal)).files;
     } catch (error) {
+      if (this.abort.signal.aborted) return;
+      this.failed = true;
       // A list that is there stays.
-      if (this.abort.signal.aborted || this.files.querySelector('li')) return;
+      if (this.files.querySelector('li')) return;
       why = /** @type {Error} */ (error).message;
     }
     refill(
@@ -458,7 +459,7 @@ export class ModelView {
   async download(name) {
     try {
       const path = `${this.path()}/files/${name.split('/').map(encodeURIComponent).join('/')}`;
-      const blob = await this.store.api.get(path, undefined, (response) => response.blob());
+      const blob = await this.store.api.ask(path, {}, (response) => response.blob());
       saveFile(name.split('/').pop() ?? name, blob);
     } catch (error) {
       openNotice(

@@ -16,6 +16,7 @@ import './graph_test.js';
 import './grid_test.js';
 import './log_tail_test.js';
 import './merged_test.js';
+import './model_log_test.js';
 import './nodes_test.js';
 import './notices_test.js';
 import './odd_marks_test.js';

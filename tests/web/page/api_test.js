@@ -1,4 +1,4 @@
-import {Api} from '../../../src/web/page/api.js';
+import {Api, oneAtATime} from '../../../src/web/page/api.js';
 
 import {equal, test} from './harness.js';
 
@@ -75,17 +75,23 @@ function unfinished(/** @type {string[]} */ parts, /** @type {AbortSignal} */ si
   }));
 }
 
-/** What comes of `api.json('a', signal)`, and the statuses that it told. Node.js ends where only a signal is awaited. */
-async function given(/** @type {any} */ answer, /** @type {number} */ patience, /** @type {AbortSignal} */ signal) {
+/** What comes of `call`, and the statuses that it told. Node.js ends where only a signal is awaited. */
+async function heard(
+    /** @type {any} */ answer, /** @type {number} */ patience, /** @type {(api: Api) => Promise<any>} */ call) {
   const api = new Api(/** @type {any} */ ({value: ''}));
   api.patience = patience;
   /** @type {number[]} */
   const told = [];
   api.onStatus = (status) => told.push(status);
   const awake = setInterval(() => {}, 1000);
-  const result = await withFetch(answer, () => api.json('a', signal));
+  const result = await withFetch(answer, () => call(api));
   clearInterval(awake);
   return [result, told];
+}
+
+/** What comes of `api.json('a', signal)`. */
+function given(/** @type {any} */ answer, /** @type {number} */ patience, /** @type {AbortSignal} */ signal) {
+  return heard(answer, patience, (api) => api.json('a', signal));
 }
 
 test('a head that says nothing is given up, whether the request brings a signal or not', async () => {
@@ -122,4 +128,42 @@ test('who asked gives up without a word about the head', async () => {
   equal(await given(endless, 60000, abort.signal), [undefined, [200]]);
   const silent = (/** @type {string} */ _, /** @type {any} */ {signal}) => untilAborted(signal);
   equal(await given(silent, 60000, abort.signal), [undefined, []]);
+});
+
+test('what changes something is given up, too, where the head says nothing', async () => {
+  const silent = (/** @type {string} */ _, /** @type {any} */ {signal}) => untilAborted(signal);
+  equal(await heard(silent, 1, (api) => api.send('PUT', 'a', {})), [0, [0]]);
+});
+
+test('what a trial process makes is waited for, and a proxy that does not is no lost head', async () => {
+  const {signal} = new AbortController();
+  const slow = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return new Response('{"a": 12}');
+  };
+  equal(await heard(slow, 1, (api) => api.made('a', signal)), [{a: 12}, [200]]);
+  for (const [status, result] of [[504, [504, []]], [502, [0, [0]]]]) {
+    const answer = async () => new Response('', {status: /** @type {number} */ (status)});
+    equal(await heard(answer, 1, (api) => api.made('a', signal)), result);
+    equal(await heard(answer, 1, (api) => api.download('a', {}, signal)), result);
+  }
+});
+
+test('of loads that overlap the last one is done behind the first, and the others are not', async () => {
+  /** @type {(() => void)[]} */
+  const ends = [];
+  const abort = new AbortController();
+  const load = oneAtATime(() => new Promise((resolve) => ends.push(resolve)), abort.signal);
+  const first = load();
+  load();
+  load();
+  equal(ends.length, 1);
+  ends[0]();
+  await Promise.resolve();
+  equal(ends.length, 2);
+  load();
+  abort.abort();
+  ends[1]();
+  await first;
+  equal(ends.length, 2);
 });

@@ -152,7 +152,7 @@ test('a graph that could not be had is asked for again: when the head is back, o
       route: {id: 'a'},
       changed() {},
       api: {
-        async json() {
+        async made() {
           ++count;
           throw new ApiError(status, '');
         }
@@ -186,7 +186,7 @@ test('a view is told of graphs, and only where something changed', async () => {
   /** @type {string[]} */
   const told = [];
   const document = {name: 'net', nodes: [node('a', 'Conv2d', ['x'])], inputs: [], outputs: ['a'], warnings: []};
-  const store = {route: {id: 'a'}, changed: (/** @type {string} */ what) => told.push(what), api: {json: async () => document}};
+  const store = {route: {id: 'a'}, changed: (/** @type {string} */ what) => told.push(what), api: {made: async () => document}};
   const graphs = new ModelGraphs(/** @type {any} */ (store));
   equal(graphs.get(1), null);
   await new Promise((resolve) => setTimeout(resolve));

@@ -572,6 +572,29 @@ test('a note has lines as a field has them, whichever client wrote it', async ()
   equal(notes.get(1), {star: true, note: 'one\ntwo\nthree'});
 });
 
+test('one request without an answer is no lost head while the stream is live, and parts are asked for again', async () => {
+  const head = new Head();
+  await head.open();
+  const {store} = head;
+  /** @type {string[]} */
+  const told = [];
+  store.notices.tell = (what) => told.push(what);
+  const after = (/** @type {string} */ connection, /** @type {number[]} */ statuses) => {
+    store.connection = connection;
+    told.length = 0;
+    for (const status of statuses) store.answered(status);
+    return [store.connection, told.filter((what) => what === 'back').length];
+  };
+  equal(after('live', [0, 0]), ['live', 0]);
+  equal(after('live', [200, 200]), ['live', 1]);
+  equal(after('live', [200]), ['live', 0]);
+  // Where no stream is watched, nothing else tells of the head.
+  store.stream.unwatch();
+  equal(after('live', [0]), ['lost', 0]);
+  equal(after('lost', [200]), ['idle', 1]);
+  equal(after('idle', [0, 404]), ['idle', 1]);
+});
+
 /** A store of a new tab, before a server that accepts one token; `stored`: what the tab has kept, `others`: of others. */
 async function tokensOf(stored, others) {
   const store = new Store();
