@@ -19,8 +19,8 @@ namespace lanista {
 struct ActorSystemConfig : caf::actor_system_config {
   ActorSystemConfig() {
     add_message_types<caf::id_block::lanista>();
-    // Threads without work sleep until there is some. Those of the default policy look for it every 50 us, which takes a
-    // tenth of the time that a trial costs (bench:orchestration).
+    // Threads without work sleep until there is some. Those of the default policy look for it every 50 us at first,
+    // which takes an eighth of the time of trials that cost nothing else (bench:orchestration).
     set("scheduler.policy", caf::atom("sharing"));
     // The few event-based actors do little each; processors are for training.
     set("scheduler.max-threads", static_cast<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)));

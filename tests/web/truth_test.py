@@ -207,13 +207,15 @@ class TruthTest(JournalTest):
                 (page, "/log", "The log cannot be read: the head does not answer", "what it printed"),
                 (page, "/files", "the head does not answer", "It has left no files")):
             with self.subTest(view=view, refused=refused):
-                proxy.refused = refused
+                proxy.refused, proxy.asked = refused, []
                 self.browser.follow("#/e/%s/%s" % (self.name, view))
                 self.browser.wait("return document.querySelector('main').textContent.includes(arguments[0])", failed)
                 self.assertNotRegex(self.browser.run("return document.querySelector('main').textContent"), shown)
                 proxy.refused = ""
                 self.browser.wait("return new RegExp(arguments[1]).test(document.querySelector('main').textContent) && "
                                   "!document.querySelector('main').textContent.includes(arguments[0])", failed, shown)
+                # It is asked for at each poll at most.
+                self.assertLess(sum(re.search(refused, path) is not None for path in proxy.asked), 10)
                 self.browser.follow("#/e/%s/overview" % self.name)
                 self.browser.wait("return document.querySelectorAll('.tile').length > 2")
 

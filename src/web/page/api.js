@@ -151,7 +151,7 @@ export class Api {
                        return null;
                      });
       if (isSlow && response?.status === GATEWAY_TIMEOUT) {
-        throw new ApiError(GATEWAY_TIMEOUT, 'a proxy between this page and the head does not wait as long as this takes');
+        throw new ApiError(GATEWAY_TIMEOUT, 'a proxy before the head does not wait as long as this takes');
       }
       if (!response || isOfProxy(response)) {
         this.onStatus(0);
@@ -175,11 +175,13 @@ export class Api {
 
   /**
    * What `read` makes of the answer. A head that is suspended, or whose machine has gone, sends nothing, and no error
-   * either: the request is given up where nothing has come for `patience`.
+   * either: the request is given up where nothing has come for `patience`. Not so what a trial process makes first,
+   * when its turn comes (`isSlow`): however long that takes, silence says nothing of the head.
    * @template Body
    * @param {string} path @param {RequestInit} options @param {(response: Response) => Promise<Body>} read
+   * @param {boolean} [isSlow]
    */
-  async ask(path, options, read) {
+  async ask(path, options, read, isSlow = false) {
     const signal = options.signal;
     const request = new AbortController();
     let silent = false;
@@ -187,6 +189,7 @@ export class Api {
     let timer;
     const heard = () => {
       clearTimeout(timer);
+      if (isSlow) return;
       timer = setTimeout(() => {
         silent = true;
         request.abort();
@@ -197,9 +200,10 @@ export class Api {
     if (signal?.aborted) stop();
     heard();
     try {
-      return await read(telling(await this.fetch(path, {...options, signal: request.signal}, {heard}), heard));
+      return await read(telling(await this.fetch(path, {...options, signal: request.signal}, {heard, isSlow}), heard));
     } catch (error) {
-      if (!silent) throw error;
+      // A TypeError: the connection broke within the answer.
+      if (signal?.aborted || !(silent || error instanceof TypeError)) throw error;
       this.onStatus(0);
       throw new ApiError(0, 'the head does not answer');
     } finally {
@@ -223,23 +227,20 @@ export class Api {
     return this.ask(path, withBody(method, body), (response) => response.json());
   }
 
-  /**
-   * What a trial process makes first, when its turn comes: however long that takes, silence says nothing of the head.
-   * @param {string} path @param {AbortSignal} signal @returns {Promise<any>}
-   */
-  async made(path, signal) {
-    return (await this.fetch(path, {signal}, {isSlow: true})).json();
+  /** What a trial process makes. @param {string} path @param {AbortSignal} signal @returns {Promise<any>} */
+  made(path, signal) {
+    return this.ask(path, {signal}, (response) => response.json(), true);
   }
 
   /**
-   * What is made as above, and answered with a file.
+   * A file that a trial process makes.
    * @param {string} path @param {unknown} body @param {AbortSignal} signal
    * @returns {Promise<{name: string, blob: Blob, warnings: string[]}>}
    */
   async download(path, body, signal) {
-    const response = await this.fetch(path, {...withBody('POST', body), signal}, {isSlow: true});
-    const {headers} = response;
-    const blob = await response.blob();
+    const {headers, blob} = await this.ask(
+        path, {...withBody('POST', body), signal},
+        async (response) => ({headers: response.headers, blob: await response.blob()}), true);
     const name = /filename\*=UTF-8''([^;]+)/.exec(headers.get('Content-Disposition') ?? '')?.[1] ?? 'export';
     const warnings = decodeURIComponent(headers.get('X-Warnings') ?? '').split('\n').filter((line) => line !== '');
     return {name: decodeURIComponent(name), blob, warnings};

@@ -232,8 +232,8 @@ function readDuration(text) {
 }
 
 /**
- * A moment, or a whole day, month or year in the reader's zone, as the table shows times (Date.parse takes such a one as
- * in UTC): where it begins, and where the next one does. NaN: it is none.
+ * A moment, or a whole day, month or year in the reader's zone, as the table shows times (Date.parse takes such a one
+ * as in UTC): where it begins, and where the next one does. NaN: it is none.
  * @param {string} text
  * @returns {[number, number]}
  */

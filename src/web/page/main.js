@@ -41,9 +41,9 @@ const TITLES = {
   cgo: 'CGO',
   compare: 'Compare'
 };
-/** Views in which filter and selection stand above. */
 /** Changes that the frame alone shows. */
 const OF_THE_FRAME = new Set(['connection', 'info', 'back']);
+/** Views in which filter and selection stand above. */
 const FILTERED = new Set(['overview', 'models', 'curves', 'choices', 'devices', 'cgo', 'compare']);
 
 const KEYS = [

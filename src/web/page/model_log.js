@@ -109,15 +109,14 @@ export class ModelLog {
 
   /** What has been read of it stays. @param {Error} error */
   showError(error) {
-    const text = error instanceof ApiError && error.status === 404 ?
-        'There is no log.' :
-        `The log cannot be read${this.tail.text === '' ? '' : ' further'}: ${oneLine(error.message)}`;
-    if (this.tail.text === '') {
-      this.note.textContent = '';
-      this.log.textContent = text;
-    } else {
-      this.note.textContent = text;
+    const why = oneLine(error.message);
+    if (this.tail.text !== '') {
+      this.note.textContent = `The log cannot be read further: ${why}`;
+      return;
     }
+    this.note.textContent = '';
+    this.log.textContent = error instanceof ApiError && error.status === 404 ? 'There is no log.' :
+                                                                               `The log cannot be read: ${why}`;
   }
 
   /** @param {boolean} hasMore  since it was shown */

@@ -59,8 +59,10 @@ export class Store {
     /** 'loading', 'live', 'paused' (another window has the stream), 'idle' (nothing moves), 'lost', 'denied' */
     this.connection = 'loading';
     this.retryAt = 0;
-    /** A request has got no answer, and none since; what tells that there is one again is 'back'. */
+    /** Whether a request has got no answer since 'back' was told last. */
     this.missed = false;
+    /** Whether the last one has got one. */
+    this.isAnswered = false;
     this.notices = new Notices();
     this.loading = 0;
     this.reloadTimer = 0;
@@ -141,17 +143,13 @@ export class Store {
 
   /** @param {number} status */
   answered(status) {
+    this.isAnswered = status !== 0;
     if (status === 0) {
       this.missed = true;
-      // Of the head itself a stream that is live knows better than a single request.
-      if (!this.stream.watched || this.connection !== 'live') this.setConnection('lost', Date.now() + POLL);
-      return;
-    }
-    if (this.missed) {
-      this.missed = false;
-      this.changed('back');
-    }
-    if (status === 401) {
+      // Of the head itself a stream knows better than a single request.
+      if (!this.stream.watched || !['live', 'paused'].includes(this.connection))
+        this.setConnection('lost', Date.now() + POLL);
+    } else if (status === 401) {
       this.setConnection('denied');
     } else if (this.connection === 'lost' || this.connection === 'loading' || this.connection === 'denied') {
       // A stream that is lost says so itself when it is back.
@@ -312,8 +310,18 @@ export class Store {
     }
   }
 
-  /** What no stream tells: lists, models that wait, and whether somebody went on with an experiment that had ended. */
+  /**
+   * What no stream tells: lists, models that wait, and whether somebody went on with an experiment that had ended.
+   * Views hear here, and thus no sooner, that what got no answer may be asked for again.
+   */
   async poll() {
+    await this.pollOnce();
+    if (!this.missed || !this.isAnswered) return;
+    this.missed = false;
+    this.changed('back');
+  }
+
+  async pollOnce() {
     if (this.connection === 'denied') return;
     if (this.info === null) await this.loadInfo();
     const {current} = this;
@@ -335,7 +343,7 @@ export class Store {
   /** @param {Current} current */
   async pollExperiment(current) {
     const begun = performance.now();
-    if (begun < this.nextShow) return;
+    if (begun < this.nextShow && !this.missed) return;
     try {
       const show = await this.api.json(experimentPath(current.id));
       const cost = performance.now() - begun;
@@ -392,8 +400,8 @@ export class Store {
     } catch (error) {
       if (this.current !== current) return;
       current.stale = true;
-      // That the head does not answer is told by the connection.
-      if (!(error instanceof ApiError) || error.status > 0) this.failed(error);
+      // That the head is lost is told by the connection.
+      if (this.connection !== 'lost') this.failed(error);
     }
   }
 

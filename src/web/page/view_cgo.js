@@ -27,6 +27,7 @@ export class CgoView {
     this.timer = 0;
     this.abort = new AbortController();
     this.load = oneAtATime(() => this.loadDocument(), this.abort.signal);
+    this.trouble = el('div', {});
     this.state = el('div', {});
     this.steps = new Chart({
       title: 'Steps of merged trials',
@@ -49,7 +50,7 @@ export class CgoView {
     this.list = el('section', {class: 'card view', 'aria-label': 'Trials'});
     this.detail = el('section', {class: 'card view', 'aria-label': 'Trial', 'aria-live': 'polite'});
     this.parts = el('div', {class: 'view'}, this.steps.element, this.memory.element, this.detail, this.list);
-    this.element = el('div', {class: 'view'}, this.state, this.parts);
+    this.element = el('div', {class: 'view'}, this.trouble, this.state, this.parts);
     this.parts.hidden = true;
     fill(this.state, stateBox('loading', 'Loading the trials …'));
   }
@@ -85,16 +86,15 @@ export class CgoView {
       this.document = await this.store.api.json(
           `${experimentPath(/** @type {string} */ (this.store.route.id))}/merged`, this.abort.signal);
       this.failed = false;
+      fill(this.trouble);
       this.redraw();
     } catch (error) {
-      this.failed = true;
       if (this.abort.signal.aborted) return;
-      // What was known before stays.
-      if (!this.document) {
-        fill(
-            this.state,
-            stateBox('error', 'The trials cannot be loaded', /** @type {Error} */ (error).message));
-      }
+      this.failed = true;
+      const [place, title] = this.document ?
+          [this.trouble, 'What is shown of the trials is what was known before'] :
+          [this.state, 'The trials cannot be loaded'];
+      fill(place, stateBox('error', title, /** @type {Error} */ (error).message));
     }
   }
 

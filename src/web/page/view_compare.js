@@ -53,8 +53,9 @@ export class CompareView {
       points: () => this.points
     });
     this.chart.tools.append(this.tools);
+    this.trouble = el('div', {});
     this.graphs = el('section', {class: 'card view', 'aria-label': 'Architectures'});
-    this.element = el('div', {class: 'view'}, this.state, this.samples, this.chart.element, this.graphs);
+    this.element = el('div', {class: 'view'}, this.state, this.samples, this.trouble, this.chart.element, this.graphs);
     this.made = new ModelGraphs(store);
     /** @type {GraphDrawing[]} */
     this.drawings = [];
@@ -87,7 +88,7 @@ export class CompareView {
     if (changes.has('route')) this.pair = null;
     const models = this.models();
     const few = models.length < 2;
-    this.samples.hidden = this.chart.element.hidden = this.graphs.hidden = few;
+    this.samples.hidden = this.trouble.hidden = this.chart.element.hidden = this.graphs.hidden = few;
     fill(
         this.state,
         few ? stateBox(
@@ -123,9 +124,11 @@ export class CompareView {
   async loadCurves(metric) {
     try {
       await this.store.loadCurves(metric, false);
+      fill(this.trouble);
     } catch (error) {
       this.failedMetric = metric;
-      this.store.failed(error);
+      const title = `The curves of ${oneLine(metric, 60)} cannot be loaded`;
+      fill(this.trouble, stateBox('error', title, /** @type {Error} */ (error).message));
     }
   }
 

@@ -349,7 +349,7 @@ export class DevicesView {
       if (info && !document.hidden) nodes = await this.store.api.json('nodes', this.abort.signal);
     } catch {
       if (this.abort.signal.aborted) return;
-      // The banner says that the head does not answer; what was known stays.
+      // What was known stays until there is an answer again.
     }
     if (nodes) this.drawNodes(nodes);
     this.nodesTimer = setTimeout(() => this.loadNodes(), NODES_PACE);

@@ -104,8 +104,8 @@ export class ModelView {
     this.log = new ModelLog(store, this.model);
     this.files = el('section', {class: 'card view', 'aria-label': 'Files'});
     this.element =
-        el('div', {class: 'view'}, this.trouble, this.head, this.facts, this.attempts, this.chart.element, this.log.element,
-           this.files);
+        el('div', {class: 'view'}, this.trouble, this.head, this.facts, this.attempts, this.chart.element,
+           this.log.element, this.files);
     // Until the model is there, or where it cannot be shown.
     this.attempts.hidden = this.chart.element.hidden = true;
     this.seen = '';

@@ -103,6 +103,19 @@ test('a head that says nothing is given up, whether the request brings a signal 
   }
 });
 
+test('a connection that breaks within an answer is no answer', async () => {
+  const broken = async () => new Response(new ReadableStream({
+    start(/** @type {any} */ controller) {
+      controller.enqueue(new TextEncoder().encode('{'));
+      controller.error(new TypeError('network error'));
+    },
+  }));
+  equal(await given(broken, 60000, /** @type {any} */ (undefined)), [0, [200, 0]]);
+  // What is no JSON is an answer, though a wrong one.
+  const wrong = async () => new Response('{');
+  equal(await given(wrong, 60000, /** @type {any} */ (undefined)), [undefined, [200]]);
+});
+
 test('a document that comes slowly is waited for', async () => {
   // As many parts as waits, each of which comes within the patience; all together take five times as long.
   const patience = 400;
