@@ -20,7 +20,7 @@ import {formatDuration, formatNumber, formatTime, NOTHING, oneLine, valueText} f
 /**
  * @typedef {Object} Marks  what the user has marked
  * @property {Set<number>} selected  models
- * @property {Map<number, {star: boolean, note: string}>} notes
+ * @property {Map<number, import('./notes.js').Note>} notes
  */
 
 /**

@@ -44,7 +44,7 @@ export class ModelNote {
     const save = async (/** @type {boolean} */ starred) => {
       const text = field.value;
       try {
-        await store.setNote(this.model, {star: starred, note: text});
+        await store.notes.save(this.model, {star: starred, note: text});
         failed.textContent = '';
         this.saved = text;
       } catch (error) {

@@ -4,6 +4,7 @@ import {Api, ApiError, experimentPath, isAbsent, Token} from './api.js';
 import {applyMessage} from './changes.js';
 import {completeTable, decodeColumns} from './decode.js';
 import {oneLine} from './format.js';
+import {NoteSaver, readNotes} from './notes.js';
 import {Notices} from './notices.js';
 import {Parts} from './parts.js';
 import {readRoute, readSelection, selectionOrder, writeRoute, writeSelection} from './route.js';
@@ -38,7 +39,7 @@ const RELOAD_PATIENCE = 1500;
  * @property {number} shownAt  when `show` was loaded, ms since 1970
  * @property {any} space
  * @property {any} config
- * @property {Map<number, {star: boolean, note: string}>} notes
+ * @property {Map<number, import('./notes.js').Note>} notes
  */
 
 export class Store {
@@ -72,11 +73,7 @@ export class Store {
     /** Not before this is an experiment's document polled again, of performance.now(). */
     this.nextShow = 0;
     this.selectedRows = new SelectedRows();
-    /**
-     * Notes by address, until the last one that was sent is saved: none may overtake those before it.
-     * @type {Map<string, Promise<void>>}
-     */
-    this.saving = new Map();
+    this.notes = new NoteSaver(this);
     /** @type {Promise<void>|null} the request for the list that is on its way */
     this.listing = null;
     this.parts = new Parts(this);
@@ -492,24 +489,6 @@ export class Store {
     this.select(next);
   }
 
-  /** @param {number} model @param {{star: boolean, note: string}} note */
-  setNote(model, note) {
-    const current = /** @type {Current} */ (this.current);
-    const path = `${experimentPath(current.id)}/notes/${model}`;
-    const before = this.saving.get(path) ?? Promise.resolve();
-    const saved = before.then(() => this.putNote(current, path, model, note));
-    this.saving.set(path, saved.catch(() => {}));
-    return saved;
-  }
-
-  /** @param {Current} current @param {string} path @param {number} model @param {{star: boolean, note: string}} note */
-  async putNote(current, path, model, note) {
-    const saved = await this.api.send('PUT', path, note);
-    current.notes.set(model, readNote(saved));
-    ++current.table.revision;
-    this.changed('notes');
-  }
-
   /**
    * Why an action cannot be done here; '': it can.
    * @param {string} action
@@ -533,20 +512,4 @@ export function waitingFor(entry, status = entry?.status) {
 function setShow(current, show) {
   current.show = show;
   current.shownAt = Date.now();
-}
-
-/**
- * A note as a field shows it: whatever a client wrote, lines end in one way.
- * @param {any} saved
- */
-function readNote({star, note}) {
-  return {star: Boolean(star), note: String(note ?? '').replace(/\r\n?/g, '\n')};
-}
-
-/** @param {any} document  of `notes` */
-function readNotes(document) {
-  /** @type {Map<number, {star: boolean, note: string}>} */
-  const notes = new Map();
-  for (const [model, note] of Object.entries(document?.notes ?? {})) notes.set(Number(model), readNote(note));
-  return notes;
 }

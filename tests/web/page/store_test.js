@@ -545,7 +545,7 @@ test('notes are saved in their order, however long the first one takes', async (
     answers.push((failed) => failed ? reject(new ApiError(500, 'no room')) : resolve(note));
   });
   const [first, second, third] =
-      ['one', 'two', 'three'].map((note) => head.store.setNote(1, {star: false, note}).catch(({message}) => message));
+      ['one', 'two', 'three'].map((note) => head.store.notes.save(1, {star: false, note}).catch(({message}) => message));
   await settle();
   equal(sent, ['one']);
   answers[0](false);
@@ -556,7 +556,7 @@ test('notes are saved in their order, however long the first one takes', async (
   answers[1](true);
   equal(await second, 'no room');
   await settle();
-  const other = head.store.setNote(2, {star: true, note: 'other'});
+  const other = head.store.notes.save(2, {star: true, note: 'other'});
   await settle();
   // Another model's does not wait.
   equal(sent, ['one', 'two', 'three', 'other']);
@@ -570,7 +570,7 @@ test('a note has lines as a field has them, whichever client wrote it', async ()
   const head = new Head();
   const {notes} = await head.open();
   head.store.api.send = async (_, path, note) => ({...note, note: 'one\r\ntwo\rthree'});
-  await head.store.setNote(1, {star: true, note: ''});
+  await head.store.notes.save(1, {star: true, note: ''});
   equal(notes.get(1), {star: true, note: 'one\ntwo\nthree'});
 });
 
