@@ -107,11 +107,14 @@ export function oneAtATime(load, signal) {
     isStale = true;
     if (isBusy) return;
     isBusy = true;
-    while (isStale && !signal.aborted) {
-      isStale = false;
-      await load();
+    try {
+      while (isStale && !signal.aborted) {
+        isStale = false;
+        await load();
+      }
+    } finally {
+      isBusy = false;
     }
-    isBusy = false;
   };
 }
 

@@ -69,10 +69,7 @@ export class ChoiceImportance {
   }
 
   headIsBack() {
-    if (!this.importanceDocument?.error) return;
-    this.importanceDocument = null;
-    this.fillImportance();
-    this.loadImportance(this.importanceKey, this.top());
+    if (this.importanceDocument?.error) this.loadImportance(this.importanceKey, this.top());
   }
 
   /** The share of models that count as the best. */
