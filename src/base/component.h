@@ -33,6 +33,7 @@ namespace lanista {
 // The messages of components, by the message that holds `custom` (StrategyConfig) and the component's name.
 class Components {
  public:
+  // Those of this program.
   static Components& Get();
 
   // The parameters of `custom { name: NAME }` in messages like `kind` are a message like `config`.

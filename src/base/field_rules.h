@@ -28,14 +28,16 @@ namespace lanista {
 struct Violation {
   // training_service[0].local.cpu_slots. The last step may be a field that is not set.
   std::string path;
+  // For the user: what the field must be.
   std::string message;
 };
 
 // "path.field", or "field" where the path is empty.
 std::string JoinPath(absl::string_view path, absl::string_view field);
 
-// The options of a field and of a message; without any, their defaults.
+// The options of a field; without any, their defaults.
 const v1::FieldRules& RulesOf(const google::protobuf::FieldDescriptor& field);
+// The options of a message; without any, their defaults.
 const v1::MessageRules& RulesOf(const google::protobuf::Descriptor& message);
 
 // Checks one path of a configuration, beyond what holds for all of them: `value` stands in `field`, at `path`.
