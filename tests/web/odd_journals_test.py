@@ -9,13 +9,11 @@ import json
 import os
 import re
 import sys
-import urllib.parse
 import urllib.request
 
 import expected
 from browser import Browser
 from page_testing import JournalTest, main
-from proxy import PrefixProxy
 
 VIEWS = ("overview", "models", "curves", "choices", "devices", "compare")
 
@@ -148,9 +146,7 @@ class OddJournalsTest(JournalTest):
     def test_a_model_that_cannot_be_loaded_again_says_so_and_keeps_what_was_known(self):
         self.begin("known-before")
         self.write(SPACE + state("RUNNING") + begun(1, CHOSEN))
-        proxy = PrefixProxy(urllib.parse.urlsplit(self.base).netloc, "/")
-        self.addCleanup(proxy.end)
-        self.browser.go("%s#token=%s" % (proxy.address, self.token))
+        proxy = self.open_behind_proxy()
         self.open("model/1")
         shown = ("const text = document.querySelector('main').textContent; "
                  "return text.includes('Sample') && /what was known before/.test(text) === arguments[0]")

@@ -14,6 +14,7 @@ import urllib.request
 import expected
 from browser import find_browser
 from expected import ENDED, NOTHING, metric_of, number, same
+from proxy import PrefixProxy
 
 
 class PageTest(unittest.TestCase):
@@ -142,6 +143,13 @@ class JournalTest(PageTest):
             stdout=subprocess.PIPE, text=True)
         cls.link = next(line for line in cls.server.stdout if line.startswith("page: ")).split()[1]
         cls.base, cls.token = cls.link.split("#token=")
+
+    def open_behind_proxy(self):
+        """Has the browser show the page through a proxy, which it returns."""
+        proxy = PrefixProxy(urllib.parse.urlsplit(self.base).netloc, "/")
+        self.addCleanup(proxy.end)
+        self.browser.go("%s#token=%s" % (proxy.address, self.token))
+        return proxy
 
     @classmethod
     def stop_maker(cls):

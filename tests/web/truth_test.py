@@ -19,7 +19,6 @@ import expected
 from browser import Browser
 from expected import ENDED, NOTHING, metric_of, number, same
 from page_testing import JournalTest, main
-from proxy import PrefixProxy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENGINES = ("direct", "graph", "cgo")
@@ -192,11 +191,9 @@ class TruthTest(JournalTest):
             with open(os.path.join(logs, "trial-%d.log" % attempt["trial"]), "w", encoding="utf-8") as log:
                 log.write("what it printed")
         page = "model/%d" % model["id"]
-        proxy = PrefixProxy(urllib.parse.urlsplit(self.base).netloc, "/")
-        self.addCleanup(proxy.end)
         self.browser = Browser(logs_requests=False)
         self.addCleanup(self.browser.close)
-        self.browser.go("%s#token=%s" % (proxy.address, self.token))
+        proxy = self.open_behind_proxy()
         self.open("overview")
         for view, refused, failed, shown in (
                 ("curves", "/curves", "cannot be loaded", "Click a line"),

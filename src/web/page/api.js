@@ -136,12 +136,12 @@ export class Api {
 
   /**
    * @param {string} path  below api/v1/
-   * @param {RequestInit} [options]
-   * @param {{heard?: () => void, isSlow?: boolean}} [more]  `heard` is called with each answer, also one after which it
-   *     is asked again; `isSlow`: a proxy that waits no longer says nothing of the head
+   * @param {RequestInit} options
+   * @param {() => void} heard  called with each answer, also one after which it is asked again
+   * @param {boolean} isSlow  a proxy that waits no longer says nothing of the head
    * @returns {Promise<Response>}
    */
-  async fetch(path, options = {}, {heard = () => {}, isSlow = false} = {}) {
+  async fetch(path, options, heard, isSlow) {
     /** @type {Record<string, string>} */
     const headers = {.../** @type {any} */ (options.headers ?? {})};
     if (this.token.value) headers.Authorization = `Bearer ${this.token.value}`;
@@ -156,10 +156,7 @@ export class Api {
       if (isSlow && response?.status === GATEWAY_TIMEOUT) {
         throw new ApiError(GATEWAY_TIMEOUT, 'a proxy before the head does not wait as long as this takes');
       }
-      if (!response || isOfProxy(response)) {
-        this.onStatus(0);
-        throw new ApiError(0, 'the head does not answer');
-      }
+      if (!response || isOfProxy(response)) throw this.noAnswer();
       heard();
       this.onStatus(response.status);
       if (response.ok) return response;
@@ -174,6 +171,11 @@ export class Api {
       // A proxy's page, or nothing: the number has to do.
     }
     throw new ApiError(response.status, message);
+  }
+
+  noAnswer() {
+    this.onStatus(0);
+    return new ApiError(0, 'the head does not answer');
   }
 
   /**
@@ -203,12 +205,11 @@ export class Api {
     if (signal?.aborted) stop();
     heard();
     try {
-      return await read(telling(await this.fetch(path, {...options, signal: request.signal}, {heard, isSlow}), heard));
+      return await read(telling(await this.fetch(path, {...options, signal: request.signal}, heard, isSlow), heard));
     } catch (error) {
       // A TypeError: the connection broke within the answer.
       if (signal?.aborted || !(silent || error instanceof TypeError)) throw error;
-      this.onStatus(0);
-      throw new ApiError(0, 'the head does not answer');
+      throw this.noAnswer();
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', stop);

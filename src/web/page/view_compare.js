@@ -4,6 +4,7 @@ import {ApiError, isAbsent} from './api.js';
 import {d3, drawAxes, drawDot, drawName, frameOf, paddedDomain, theme} from './canvas.js';
 import {Chart} from './chart.js';
 import {chosenText, curveMetrics, measures} from './columns.js';
+import {CurvesLoad} from './curves_load.js';
 import {differenceRows, diffGraphs, diffSamples} from './diff.js';
 import {
   button,
@@ -53,7 +54,9 @@ export class CompareView {
       points: () => this.points
     });
     this.chart.tools.append(this.tools);
+    /** Of the curves. */
     this.trouble = el('div', {});
+    this.load = new CurvesLoad(store, this.trouble);
     this.graphs = el('section', {class: 'card view', 'aria-label': 'Architectures'});
     this.element = el('div', {class: 'view'}, this.state, this.samples, this.trouble, this.chart.element, this.graphs);
     this.made = new ModelGraphs(store);
@@ -63,7 +66,6 @@ export class CompareView {
     this.pair = null;
     this.key = '';
     this.toolsKey = '';
-    this.failedMetric = '';
   }
 
   destroy() {
@@ -115,21 +117,9 @@ export class CompareView {
           this.tools,
           select('Metric', metrics.map((m) => [m, oneLine(m, 40)]), this.metric(), (m) => this.store.setParams({m})));
     }
-    if (!current?.curves.has(this.metric()) && this.failedMetric !== this.metric()) this.loadCurves(this.metric());
+    if (this.load.has(this.metric(), false)) fill(this.trouble);
     this.chart.redraw();
     this.drawGraphs(models);
-  }
-
-  /** @param {string} metric */
-  async loadCurves(metric) {
-    try {
-      await this.store.loadCurves(metric, false);
-      fill(this.trouble);
-    } catch (error) {
-      this.failedMetric = metric;
-      const title = `The curves of ${oneLine(metric, 60)} cannot be loaded`;
-      fill(this.trouble, stateBox('error', title, /** @type {Error} */ (error).message));
-    }
   }
 
   /** @param {number[]} models */
@@ -376,7 +366,7 @@ export class CompareView {
 
   headIsBack() {
     this.made.headIsBack();
-    this.failedMetric = '';
+    this.load.headIsBack();
     this.update(new Set());
   }
 }

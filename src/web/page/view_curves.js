@@ -2,6 +2,7 @@
 
 import {curveMetrics} from './columns.js';
 import {CurveLines} from './curve_lines.js';
+import {CurvesLoad} from './curves_load.js';
 import {button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
 import {oneLine} from './format.js';
 import {isBetter, isCandidate} from './stats.js';
@@ -32,7 +33,7 @@ export class CurvesView {
     this.state = el('div', {});
     this.element = el('div', {class: 'view'}, this.tools, this.state, this.lines.chart.element);
     this.toolsKey = '';
-    this.failedMetric = '';
+    this.load = new CurvesLoad(store, this.state);
   }
 
   destroy() {
@@ -61,17 +62,12 @@ export class CurvesView {
     const metric = this.metric();
     const {current} = this.store;
     if (!current) return;
-    const curves = current.curves.get(metric);
-    const times = current.times.get(metric);
-    if (!curves || (this.byTime() && !times)) {
-      if (this.failedMetric !== metric) {
-        fill(this.state, stateBox('loading', `Loading the curves of ${oneLine(metric, 60)} …`));
-        this.load(metric);
-      }
+    if (!this.load.has(metric, this.byTime())) {
       this.lines.chart.element.hidden = true;
       return;
     }
-    this.gather(curves, times);
+    const curves = /** @type {import('./decode.js').Curves} */ (current.curves.get(metric));
+    this.gather(curves, current.times.get(metric));
     const none = this.lines.data.series.length === 0;
     fill(
         this.state,
@@ -86,25 +82,8 @@ export class CurvesView {
   }
 
   headIsBack() {
-    this.failedMetric = '';
+    this.load.headIsBack();
     this.update(new Set());
-  }
-
-  /** @param {string} metric */
-  async load(metric) {
-    try {
-      await Promise.all(
-          [this.store.loadCurves(metric, false), this.byTime() ? this.store.loadCurves(metric, true) : null]);
-    } catch (error) {
-      this.failedMetric = metric;
-      fill(
-          this.state,
-          stateBox(
-              'error', `The curves of ${oneLine(metric, 60)} cannot be loaded`, /** @type {Error} */ (error).message));
-      setTimeout(() => {
-        this.failedMetric = '';
-      }, 3000);
-    }
   }
 
   drawTools() {

@@ -5,6 +5,7 @@ import './changes_test.js';
 import './chart_lines_test.js';
 import './chart_test.js';
 import './compared_tables_test.js';
+import './curves_load_test.js';
 import './decode_test.js';
 import './dom_test.js';
 import './drawn_dots_test.js';
