@@ -99,6 +99,25 @@ END
 if "$work/program" --state-dir "$work/state" validate "$work/unknown.textproto" >"$work/out" 2>&1; then fail "no space, no error"; fi
 grep -q no_such_space "$work/out" || fail "the program does not name the space: $(cat "$work/out")"
 
+# A download of LibTorch has the headers of another protobuf among its own, and exports functions of another standard
+# library: the system's are found before them.
+download=$work/download
+mkdir -p "$download/include/google/protobuf"
+echo '#error "the protobuf of LibTorch"' >"$download/include/google/protobuf/message.h"
+libtorch=${LANISTA_LIBTORCH:-/usr}
+for folder in ATen c10 caffe2 torch; do ln -s "$libtorch/include/$folder" "$download/include"; done
+libtorch_lib=$(dirname "$(find "$libtorch/lib" -name libtorch_cpu.so | head -n 1)")
+mkdir "$download/lib"
+ln -s "$libtorch_lib"/libtorch_*.so "$libtorch_lib"/libc10*.so "$download/lib"
+# std::filesystem::remove_all(const path&, std::error_code&), by which heads delete folders.
+echo 'void _ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(void) { __builtin_trap(); }' |
+  gcc -shared -fPIC -x c - -o "$download/lib/libtorch.so" -Wl,-soname,libtorch.so "$libtorch_lib/libtorch.so"
+cmake -S "$own" -B "$work/downloaded" -DCMAKE_PREFIX_PATH="$prefix" "-DLANISTA_LIBTORCH=$download" >"$work/out" 2>&1 ||
+  fail "cmake: $(cat "$work/out")"
+cmake --build "$work/downloaded" -j2 >"$work/out" 2>&1 || fail "a download of LibTorch does not do: $(cat "$work/out")"
+"$work/downloaded/own_components" --state-dir "$work/downloaded/state" run "$own/direct.textproto" >"$work/out" 2>&1 ||
+  fail "a search with a download of LibTorch: $(cat "$work/out")"
+
 # What does not fit together.
 # refused TEXT OPTION...: cmake says TEXT.
 refused() {

@@ -6,6 +6,10 @@ both have `include/` and `lib/`. The library must be built with the C++11 ABI: t
 
 _SYSTEM_INCLUDE = "/usr/include"
 
+# Downloads have the headers of some libraries that they were built with. Those of the system have other versions, and it
+# is the system's that we link: these headers would be found first.
+_LIBRARIES_OF_OTHERS = ["fmt", "google"]
+
 _BUILD = """
 package(default_visibility = ["//visibility:public"])
 
@@ -33,11 +37,15 @@ def _libtorch_repository_impl(ctx):
                 fail("LANISTA_LIBTORCH=%s has no %s: name an unpacked LibTorch download or the 'torch' folder of a Python installation." %
                      (root, needed))
         _check_abi(ctx, root)
-        ctx.symlink(root + "/include", "include")
+        for entry in ctx.path(root + "/include").readdir():
+            if entry.basename not in _LIBRARIES_OF_OTHERS:
+                ctx.symlink(entry, "include/" + entry.basename)
         ctx.symlink(root + "/lib", "lib")
         cuda = ctx.path(root + "/lib/libtorch_cuda.so").exists
         libraries = ["torch", "torch_cpu", "c10"] + (["torch_cuda", "c10_cuda"] if cuda else [])
-        linkopts = ["-L%s/lib" % root, "-Wl,-rpath,%s/lib" % root, "-Wl,--no-as-needed"]
+        # From 2.5 on downloads export parts of the standard library that they were built with, some of which crash in
+        # other programs (github.com/pytorch/pytorch/issues/133437): the compiler's own is found first.
+        linkopts = ["-L%s/lib" % root, "-Wl,-rpath,%s/lib" % root, "-Wl,--no-as-needed", "-lstdc++"]
         includes = ["include", "include/torch/csrc/api/include"]
         headers = ["include/**"]
     else:
