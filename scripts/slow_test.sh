@@ -3,7 +3,7 @@
 #
 #   scripts/slow_test.sh [STEP...]
 #
-# Steps (default: all but images, packages and ubsan):
+# Steps (default: all but gpu, images, packages and ubsan):
 #   quickstart  the first command of the README, in a new clone of HEAD
 #   optimised   all tests in an optimised build: what is promised bit for bit holds there, too
 #   benches     each benchmark with --quick: it runs to its end and prints its figures
@@ -18,6 +18,7 @@
 #   install     Lanista is installed into a folder, and a project outside of the tree is built from that alone by CMake,
 #               searches, and passes its tests (tests/install; Debian's packages fish and zsh, which it installs).
 #               The step `packages` does so from the Debian packages on a bare Debian
+#   gpu         searches on a GPU of this machine; set LANISTA_LIBTORCH to a LibTorch with CUDA; runs only when you name it
 #   images      the images of deploy/docker/Dockerfile are built, and a head, a node and clients run in them (tests/deploy; as
 #               root; Debian's packages buildah and debootstrap, which it installs); runs only when you name it
 #   packages    the Debian packages are built on a new Debian 12 and a new Debian 13, and tried alone on another one (as root;
@@ -82,6 +83,7 @@ for step; do
       ./scripts/install_deps.sh --tests --shells
       ./tests/install/install_test.sh
       ;;
+    gpu) bazel test -c opt --test_env=LANISTA_GPU_REQUIRED=1 --test_output=all //tests/gpu:gpu_test ;;
     images)
       ./scripts/install_deps.sh --tests --images
       ./tests/deploy/image_test.sh

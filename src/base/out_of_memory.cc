@@ -5,8 +5,8 @@
 namespace lanista {
 
 bool SaysOutOfMemory(absl::string_view message) {
-  for (const absl::string_view words :
-       {"can't allocate memory", "Cannot allocate memory", "not enough memory", "out of memory", "bad_alloc"}) {
+  for (const absl::string_view words : {"can't allocate memory", "Cannot allocate memory", "not enough memory",
+                                        "out of memory", "bad_alloc", "STATUS_ALLOC_FAILED"}) {
     if (absl::StrContains(message, words)) return true;
   }
   return false;

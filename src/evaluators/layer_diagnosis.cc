@@ -119,7 +119,8 @@ class Observer {
     }
     std::vector<std::string> places;
     if (failed_ != nullptr) {
-      places.push_back(absl::StrCat("operator '", failed_->name, "' on ", absl::StrJoin(failed_->inputs, " and ")));
+      places.push_back(absl::StrCat("operator '", failed_->name, "'", failed_->inputs.empty() ? "" : " on ",
+                                    absl::StrJoin(failed_->inputs, " and ")));
     }
     if (last_layer_ != nullptr) places.push_back(absl::StrCat("after ", last_layer_->layer));
     return places.empty() ? "" : absl::StrCat(absl::StrJoin(places, ", "), ": ");

@@ -14,7 +14,7 @@ class Model;
 }  // namespace nn
 
 // A message for users about `error`, which `model.forward(input)` threw. Do not call this for errors that say that
-// memory ran out: they say nothing about the model's layers.
+// memory ran out, nor for those of CUDA: they say nothing about the model's layers.
 //
 //   layer 'fc1' (Linear): input [100, 9216] does not fit weight [128, 1024]: mat1 and mat2 shapes cannot be multiplied
 //   ...

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/checksum.h"
 #include "src/base/out_of_memory.h"
@@ -30,7 +31,9 @@ absl::StatusOr<at::Tensor> Forward(nn::Model& model, const Criterion& criterion,
   try {
     output = model.forward(batch.input);
   } catch (const c10::Error& error) {
-    if (SaysOutOfMemory(error.what_without_backtrace())) throw;
+    const std::string message = error.what_without_backtrace();
+    // After an error of CUDA all calls fail, and the first would be blamed.
+    if (SaysOutOfMemory(message) || absl::StrContains(message, "CUDA error")) throw;
     return absl::InvalidArgumentError(DescribeForwardError(model, batch.input, error));
   }
   if (!output.defined()) return absl::InvalidArgumentError("the model returns an undefined tensor");

@@ -113,13 +113,6 @@ void CheckMetrics(const MetricMap& metrics) {
 
 }  // namespace
 
-c10::Device TorchDevice(const v1::Device& device) {
-  if (device.kind() != v1::DeviceKind::GPU) return c10::Device(c10::kCPU);
-  // A trial process sees its own GPU alone.
-  const bool alone = device.isolation() != v1::LocalConfig::IN_PROCESS && !device.uuid().empty();
-  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(alone ? 0 : device.index()));
-}
-
 void NameMemoryLimit(const v1::Device& device, std::string* message) {
   if (device.memory_limit() <= 0) return;
   absl::StrAppend(message, " (memory_limit: ", device.memory_limit(), " bytes)");

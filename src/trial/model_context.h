@@ -16,12 +16,10 @@
 #include "src/evaluators/evaluator.h"
 #include "src/goals/goals.h"
 #include "src/trial/models_memory.h"
+#include "src/trial/torch_device.h"
 #include "src/trial/torch_guard.h"
 
 namespace lanista {
-
-// As LibTorch names it.
-c10::Device TorchDevice(const v1::Device& device);
 
 // Adds the memory limit of `device`, if it has one, to a message that says that memory ran out.
 void NameMemoryLimit(const v1::Device& device, std::string* message);

@@ -27,6 +27,7 @@
 #include "src/trial/model_context.h"
 #include "src/trial/program_id.h"
 #include "src/trial/space_files.h"
+#include "src/trial/torch_device.h"
 #include "src/trial/torch_guard.h"
 #include "src/trial/try_models.h"
 
@@ -144,6 +145,7 @@ void TrialRunner::Discover(const v1::Discover& request) {
   v1::TrialEvent event;
   v1::Discovered& discovered = *event.mutable_discovered();
   const absl::Status status = GuardStatus([&]() -> absl::Status {
+    LANISTA_RETURN_IF_ERROR(CheckTorchDevice(device_));
     const auto evaluator = PreparedEvaluator(request.evaluator(), request.order_seed());
     if (!evaluator.ok()) {
       // Those that are built in name their fields by the whole path.
@@ -258,6 +260,7 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
   Evaluator* evaluator = nullptr;
   const GuardResult prepared = GuardTrial(canceled_, [&]() -> absl::Status {
     if (canceled_) return absl::OkStatus();
+    LANISTA_RETURN_IF_ERROR(CheckTorchDevice(device_));
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
     LANISTA_ASSIGN_OR_RETURN(evaluator, PreparedEvaluator(spec.evaluator(), spec.order_seed()));

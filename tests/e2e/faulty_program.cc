@@ -67,7 +67,10 @@ class FaultyModel : public nn::ModelSpace {
     if (fault_ == "abort") std::abort();
     if (fault_ == "exit") _Exit(7);
     if (fault_ == "hang") Hang();
-    while (fault_ == "memory") hoard_.push_back(torch::ones({1 << 24}));
+    while (fault_ == "memory") hoard_.push_back(torch::ones({1 << 24}, x.options()));
+    // On a GPU the process cannot go on after this.
+    if (fault_ == "index")
+      x = x + torch::embedding(output_->weight, torch::full({1}, 1 << 20, x.options().dtype(torch::kInt64))).sum();
     const auto calls = calls_.add_(1).item<int64_t>();
     late |= calls >= kLate;
     if (fault_ == "prints" && calls == 1) std::puts("hello from a model");

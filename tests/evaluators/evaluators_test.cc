@@ -494,6 +494,18 @@ TEST(ClassificationTest, OtherExceptionsOfTheModelAreLeftAsTheyAre) {
                std::out_of_range);
 }
 
+TEST(ClassificationTest, AnErrorOfCudaIsNotBlamedOnWhatRunsAfterIt) {
+  const auto calls = std::make_shared<int>(0);
+  FakeTrial trial([calls] {
+    return std::make_shared<FunctionModel>([calls](torch::Tensor x) {
+      TORCH_CHECK((*calls)++ > 0, "CUDA error: device-side assert triggered");
+      return torch::cat({x, torch::ones({1})}, 1);
+    });
+  });
+  EXPECT_THROW(RunTrial("classification { dataset { custom { name: 'cloud' } } }", trial).IgnoreError(), c10::Error);
+  EXPECT_EQ(*calls, 1);
+}
+
 TEST(ClassificationTest, BadFieldsAreNamed) {
   const auto error = [](const std::string& fields) {
     return std::string(CheckEvaluator(absl::StrCat("classification { ", fields, " }")).message());

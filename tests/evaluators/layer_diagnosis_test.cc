@@ -82,6 +82,11 @@ TEST(LayerDiagnosisTest, NamesTheOperatorWhereNoLayerFails) {
               StartsWith("operator 'cat' on [2, 5] and [2, 3, 1], after layer 'first' (Linear): "));
 }
 
+TEST(LayerDiagnosisTest, AnOperatorMayHaveNoInput) {
+  FunctionModel model([](torch::Tensor input) { return input + torch::full({-1}, 0.5); });
+  EXPECT_THAT(Diagnose(model, {2, 4}), StartsWith("operator 'full': "));
+}
+
 TEST(LayerDiagnosisTest, BlamesNoLayerForTheModelsOwnComplaint) {
   FunctionModel model([](torch::Tensor input) {
     TORCH_CHECK(false, "too few colours");
