@@ -82,10 +82,9 @@ class GpuTest : public ::testing::Test {
     }
     folder_ = FreshFolder();
     std::ofstream(folder_ + "/net.textproto") << kSmallGraph;
-    Search one;
-    one.more = "max_trial_number: 1";
-    const std::string failure = Run(one)[1]["failure"].dump();
-    if (failure.find("which has no CUDA") != std::string::npos) Skip(failure);
+    const CommandResult checked = RunCommand(kLanista, {"validate", Write({})});
+    if (checked.err.find("which has no CUDA") != std::string::npos) return Skip(checked.err);
+    ASSERT_EQ(checked.exit_code, 0) << checked.err;
   }
 
   // scripts/slow_test.sh asks for a GPU.
