@@ -279,6 +279,7 @@ void WorkerState::OnEvent(v1::TrialEvent event) {
   if (event.has_ready()) {
     // Killed: it took too long.
     if (process_.ready || process_.killed) return;
+    if (event.ready().has_error()) return self_->quit(ToCafError(StatusFromProto(event.ready().error())));
     process_.ready = true;
     failed_starts_ = 0;
     v1::ProcessUp up;
@@ -307,8 +308,11 @@ void WorkerState::OnEvent(v1::TrialEvent event) {
       return EndWork(/*end_process=*/false);
     }
     if (!event.has_discovered()) return;
+    // It tried models.
+    const bool spoiled = SpoilsProcess(v1::Failure::EXCEPTION, config_.device) &&
+                         (event.discovered().has_error() || event.discovered().tries_failed());
     discovery->promise.deliver(std::move(*event.mutable_discovered()));
-    return EndWork(/*end_process=*/false);
+    return EndWork(/*end_process=*/spoiled);
   }
 }
 

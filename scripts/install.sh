@@ -145,29 +145,28 @@ while [ -s "$work/headers" ]; do
   done >"$work/headers"
 done
 
+# A download of LibTorch has headers of other versions of these (third_party/libtorch/repository.bzl): the system's come
+# before them, by links in a folder of their own.
+for library in google fmt; do
+  mkdir -p "$destdir$prefix/include/lanista/internal/system"
+  ln -s "/usr/include/$library" "$destdir$prefix/include/lanista/internal/system/$library"
+  echo "$prefix/include/lanista/internal/system/$library" >>"$work/installed"
+done
+
 # Libraries. All flags in one word, so that no tool takes them apart or sorts them.
 link_flags=-Wl,--push-state,--no-as-needed$(sed 's/^-Wl,//; s/^/,/' "$built/packaging/link_flags" | tr -d '\n'),--pop-state
 case "$link_flags" in *[!-A-Za-z0-9._+,=/]*) fail "cannot hand on these options of the linker: $link_flags" ;; esac
-# Downloads export parts of the standard library that they were built with: the compiler's own is found first.
-libtorch_flags="-Wl,--push-state,--no-as-needed,-lstdc++,-ltorch,-ltorch_cpu,-lc10,--pop-state"
+libtorch_flags="-Wl,--push-state,--no-as-needed,-ltorch,-ltorch_cpu,-lc10,--pop-state"
 if [ -n "${LANISTA_LIBTORCH:-}" ]; then
   [ ! -e "$LANISTA_LIBTORCH/lib/libtorch_cuda.so" ] || libtorch_flags=${libtorch_flags%,--pop-state},-ltorch_cuda,-lc10_cuda,--pop-state
-  libtorch_flags="-L$LANISTA_LIBTORCH/lib -Wl,-rpath,$LANISTA_LIBTORCH/lib $libtorch_flags"
-fi
-# Downloads of LibTorch have the headers of an older protobuf among their own: those of the system come first.
-first_include=""
-if [ -n "${LANISTA_LIBTORCH:-}" ] && [ -e "$libtorch_include/google" ]; then
-  first=$prefix/include/lanista/internal/first
-  mkdir -p "$destdir$first"
-  ln -sfn /usr/include/google "$destdir$first/google"
-  echo "$first/google" >>"$work/installed"
-  first_include="-I$first "
+  # -lstdc++ comes first because downloads export parts of another one (third_party/libtorch/repository.bzl).
+  libtorch_flags="-Wl,--no-as-needed -lstdc++ -L$LANISTA_LIBTORCH/lib -Wl,-rpath,$LANISTA_LIBTORCH/lib $libtorch_flags"
 fi
 # fill TEMPLATE: with the values of this installation.
 fill() {
   sed -e "s|@PREFIX@|$prefix|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@VERSION@|$version|g" \
     -e "s|@LIBTORCH_INCLUDE@|$libtorch_include|g" -e "s|@LIBTORCH_VERSION@|$libtorch_version|g" \
-    -e "s|@FIRST_INCLUDE@|$first_include|g" -e "s|@LIBTORCH_FLAGS@|$libtorch_flags|g" -e "s|@LINK_FLAGS@|$link_flags|g" \
+    -e "s|@LIBTORCH_FLAGS@|$libtorch_flags|g" -e "s|@LINK_FLAGS@|$link_flags|g" \
     -e "s|@PROTOBUF_VERSION@|$protobuf_version|g" -e "s|@PROTOBUF_VERSION_TEXT@|$protobuf_text|g" "$1" >"$work/filled"
 }
 for archive in liblanista.a liblanista_registered.a; do put 644 "$built/packaging/$archive" "$libdir/$archive"; done

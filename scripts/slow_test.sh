@@ -83,7 +83,10 @@ for step; do
       ./scripts/install_deps.sh --tests --shells
       ./tests/install/install_test.sh
       ;;
-    gpu) bazel test -c opt --test_env=LANISTA_GPU_REQUIRED=1 --test_output=all //tests/gpu:gpu_test ;;
+    gpu)
+      bazel test -c opt --test_env=LANISTA_GPU_REQUIRED=1 --test_env=CUDA_VISIBLE_DEVICES --nocache_test_results \
+        --test_output=all //tests/gpu:gpu_test
+      ;;
     images)
       ./scripts/install_deps.sh --tests --images
       ./tests/deploy/image_test.sh

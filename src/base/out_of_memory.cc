@@ -6,7 +6,7 @@ namespace lanista {
 
 bool SaysOutOfMemory(absl::string_view message) {
   for (const absl::string_view words : {"can't allocate memory", "Cannot allocate memory", "not enough memory",
-                                        "out of memory", "bad_alloc", "STATUS_ALLOC_FAILED"}) {
+                                        "out of memory", "bad_alloc", "STATUS_ALLOC_FAILED", "ALLOCATION_FAILED"}) {
     if (absl::StrContains(message, words)) return true;
   }
   return false;

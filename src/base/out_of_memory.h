@@ -6,9 +6,9 @@
 
 namespace lanista {
 
-// Whether the text of an error says that memory ran out: the allocators of LibTorch and CUDA, of the C++ library and of
-// the kernel. The text decides, because LibTorch has no type for most of these errors, and TorchScript and absl::Status
-// lose the type.
+// Whether the text of an error says that memory ran out: the allocators of LibTorch, of CUDA and its libraries (cuBLAS,
+// cuDNN), of the C++ library and of the kernel. The text decides, because LibTorch has no type for most of these
+// errors, and TorchScript and absl::Status lose the type.
 bool SaysOutOfMemory(absl::string_view message);
 
 }  // namespace lanista

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/checksum.h"
+#include "src/base/cuda_error.h"
 #include "src/base/out_of_memory.h"
 #include "src/base/status.h"
 #include "src/evaluators/layer_diagnosis.h"
@@ -32,8 +32,8 @@ absl::StatusOr<at::Tensor> Forward(nn::Model& model, const Criterion& criterion,
     output = model.forward(batch.input);
   } catch (const c10::Error& error) {
     const std::string message = error.what_without_backtrace();
-    // After an error of CUDA all calls fail, and the first would be blamed.
-    if (SaysOutOfMemory(message) || absl::StrContains(message, "CUDA error")) throw;
+    // After an error of CUDA every call fails: a second run would blame its first operator, whatever failed before.
+    if (SaysOutOfMemory(message) || SaysCudaError(message)) throw;
     return absl::InvalidArgumentError(DescribeForwardError(model, batch.input, error));
   }
   if (!output.defined()) return absl::InvalidArgumentError("the model returns an undefined tensor");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/cuda_error.h"
 #include "src/base/status.h"
 #include "src/data/transform.h"
 #include "src/evaluators/checkpoint_file.h"
@@ -133,7 +134,8 @@ absl::Status SupervisedEvaluator::Try(nn::Model& model, c10::Device device) {
     if (tried.ok() || absl::IsFailedPrecondition(tried)) return tried;
   } catch (const nn::SpaceError&) {
     throw;
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    if (SaysCudaError(error.what())) throw;
     // This failure is not reported: a batch as training has it is tried below.
   }
   // A model may work with batches of the configured size only.

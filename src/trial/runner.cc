@@ -131,6 +131,8 @@ void TrialRunner::SetUp(const v1::Setup& setup) {
   v1::TrialEvent event;
   event.mutable_ready()->set_pid(getpid());
   event.mutable_ready()->set_libtorch_version(TORCH_VERSION);
+  const absl::Status usable = GuardStatus([this] { return CheckTorchDevice(device_); });
+  if (!usable.ok()) *event.mutable_ready()->mutable_error() = StatusToProto(usable);
   emit_(event);
 }
 
@@ -145,7 +147,6 @@ void TrialRunner::Discover(const v1::Discover& request) {
   v1::TrialEvent event;
   v1::Discovered& discovered = *event.mutable_discovered();
   const absl::Status status = GuardStatus([&]() -> absl::Status {
-    LANISTA_RETURN_IF_ERROR(CheckTorchDevice(device_));
     const auto evaluator = PreparedEvaluator(request.evaluator(), request.order_seed());
     if (!evaluator.ok()) {
       // Those that are built in name their fields by the whole path.
@@ -260,7 +261,6 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
   Evaluator* evaluator = nullptr;
   const GuardResult prepared = GuardTrial(canceled_, [&]() -> absl::Status {
     if (canceled_) return absl::OkStatus();
-    LANISTA_RETURN_IF_ERROR(CheckTorchDevice(device_));
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
     LANISTA_ASSIGN_OR_RETURN(evaluator, PreparedEvaluator(spec.evaluator(), spec.order_seed()));

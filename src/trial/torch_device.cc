@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace lanista {
 
@@ -16,17 +17,12 @@ c10::Device TorchDevice(const v1::Device& device) {
 
 absl::Status CheckTorchDevice(const v1::Device& device) {
   if (device.kind() != v1::DeviceKind::GPU || at::hasCUDA()) return absl::OkStatus();
-  if (!at::globalContext().hasCUDART()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cuda:", device.index(),
-                     " cannot be used: this program was built with LibTorch " TORCH_VERSION
-                     ", which has no CUDA. Set LANISTA_LIBTORCH to the folder of a LibTorch with CUDA and build the "
-                     "program again."));
-  }
+  const absl::string_view why =
+      at::globalContext().hasCUDART()
+          ? "whose CUDA finds no GPU; perhaps the driver is too old (nvidia-smi shows the newest CUDA that it knows)"
+          : "which has no CUDA; set LANISTA_LIBTORCH to the folder of one that has, and build the program again";
   return absl::FailedPreconditionError(absl::StrCat(
-      "cuda:", device.index(),
-      " cannot be used: the CUDA of LibTorch " TORCH_VERSION
-      " finds no GPU. Perhaps the driver is too old for it: nvidia-smi shows the newest CUDA that the driver knows."));
+      "cuda:", device.index(), " cannot be used: this program was built with LibTorch " TORCH_VERSION ", ", why));
 }
 
 }  // namespace lanista

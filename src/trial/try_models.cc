@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/cuda_error.h"
 #include "src/base/status.h"
 #include "src/graph/graph.h"
 #include "src/nn/construction.h"
@@ -98,6 +99,12 @@ absl::Status TryModels(ModelBuilder& builder, const v1::SpaceConfig& config, Eva
     if (wrong_space.has_value()) return absl::InvalidArgumentError(*wrong_space);
     if (absl::IsFailedPrecondition(status)) return status;
     if (status.ok()) break;
+    if (SaysCudaError(status.message())) {
+      // After it every call of this process fails, whatever the next models are: nothing is known about them.
+      spec->add_warnings(
+          absl::StrCat("a model that was tried cannot run: ", Space::ToJson(sample), ": ", status.message()));
+      return absl::OkStatus();
+    }
     if (++failures == 1) first_failure = absl::StrCat(Space::ToJson(sample), ": ", status.message());
   }
   if (failures == 0) return absl::OkStatus();

@@ -266,6 +266,35 @@ TEST_F(WorkerTest, AnExceptionMayHaveBrokenTheGpuOfItsProcess) {
   EXPECT_TRUE(process().gone);
 }
 
+TEST_F(WorkerTest, AModelThatWasTriedMayHaveBrokenTheGpuOfItsProcess) {
+  device_.set_kind(v1::DeviceKind::GPU);
+  StartWorker();
+  Discover();
+  SayReady();
+  v1::TrialEvent event;
+  event.mutable_discovered()->set_tries_failed(true);
+  Say(event);
+  EXPECT_TRUE(discovered_.has_value());
+  EXPECT_TRUE(process().gone);
+  EXPECT_FALSE(warm_);
+}
+
+TEST_F(WorkerTest, AProcessThatCannotUseItsDeviceEndsTheWorkerWithItsReason) {
+  StartWorker();
+  Assign(MakeTrial("e", 1));
+  absl::Status reason;
+  Spawn([&](caf::event_based_actor* self) {
+    self->set_down_handler([&](const caf::down_msg& down) { reason = FromCafError(down.reason); });
+    self->monitor(worker_);
+    return caf::behavior{[](int) {}};
+  });
+  v1::TrialEvent event;
+  *event.mutable_ready()->mutable_error() = StatusToProto(absl::FailedPreconditionError("no CUDA"));
+  Say(event);
+  EXPECT_EQ(reason, absl::FailedPreconditionError("no CUDA"));
+  EXPECT_TRUE(events_.empty()) << "its models did not fail";
+}
+
 TEST_F(WorkerTest, ATrialThatEndsWithoutItsModelsFailsThemAndItsProcessIsReplaced) {
   StartWarmWorker();
   v1::TrialSpec trial = MakeTrial("e", 1);

@@ -66,7 +66,8 @@ TEST(StatusTest, ErrnoBecomesTheCodeThatAUserCanActOn) {
 TEST(OutOfMemoryTest, IsTheSameForAllWhoSayIt) {
   for (const char* message :
        {"DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes",
-        "CUDA out of memory. Tried to allocate 2.00 GiB", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED", "std::bad_alloc",
+        "CUDA out of memory. Tried to allocate 2.00 GiB", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED",
+        "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED", "std::bad_alloc",
         "fork: Cannot allocate memory"}) {
     EXPECT_TRUE(SaysOutOfMemory(message)) << message;
   }

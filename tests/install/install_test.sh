@@ -102,8 +102,9 @@ grep -q no_such_space "$work/out" || fail "the program does not name the space: 
 # A download of LibTorch has the headers of another protobuf among its own, and exports functions of another standard
 # library: the system's are found before them.
 download=$work/download
-mkdir -p "$download/include/google/protobuf"
-echo '#error "the protobuf of LibTorch"' >"$download/include/google/protobuf/message.h"
+mkdir -p "$download/include/google/protobuf/stubs" "$download/include/fmt"
+echo '#define GOOGLE_PROTOBUF_VERSION 3013000' >"$download/include/google/protobuf/stubs/common.h"
+for header in google/protobuf/message.h fmt/format.h; do echo '#error "of LibTorch"' >"$download/include/$header"; done
 libtorch=${LANISTA_LIBTORCH:-/usr}
 for folder in ATen c10 caffe2 torch; do ln -s "$libtorch/include/$folder" "$download/include"; done
 libtorch_lib=$(dirname "$(find "$libtorch/lib" -name libtorch_cpu.so | head -n 1)")
@@ -111,12 +112,18 @@ mkdir "$download/lib"
 ln -s "$libtorch_lib"/libtorch_*.so "$libtorch_lib"/libc10*.so "$download/lib"
 # std::filesystem::remove_all(const path&, std::error_code&), by which heads delete folders.
 echo 'void _ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(void) { __builtin_trap(); }' |
-  gcc -shared -fPIC -x c - -o "$download/lib/libtorch.so" -Wl,-soname,libtorch.so "$libtorch_lib/libtorch.so"
-cmake -S "$own" -B "$work/downloaded" -DCMAKE_PREFIX_PATH="$prefix" "-DLANISTA_LIBTORCH=$download" >"$work/out" 2>&1 ||
+  gcc -shared -fPIC -x c - -o "$download/lib/libtorch.so" -Wl,-soname,libtorch.so
+cmake -S "$own" -B "$work/downloaded" -DCMAKE_PREFIX_PATH="$prefix;$download" "-DLANISTA_LIBTORCH=$download" >"$work/out" 2>&1 ||
   fail "cmake: $(cat "$work/out")"
 cmake --build "$work/downloaded" -j2 >"$work/out" 2>&1 || fail "a download of LibTorch does not do: $(cat "$work/out")"
 "$work/downloaded/own_components" --state-dir "$work/downloaded/state" run "$own/direct.textproto" >"$work/out" 2>&1 ||
   fail "a search with a download of LibTorch: $(cat "$work/out")"
+for header in google/protobuf/message.h fmt/format.h; do
+  # shellcheck disable=SC2046  # flags are words
+  echo "#include <$header>" | g++ -E -x c++ - -o "$work/preprocessed" \
+    $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags lanista) "-I$download/include" 2>"$work/out" ||
+    fail "pkg-config's flags find the $header of LibTorch first"
+done
 
 # What does not fit together.
 # refused TEXT OPTION...: cmake says TEXT.
@@ -208,7 +215,7 @@ grep -q "Lanista_DIR:PATH=$work/root/" "$work/build_root/CMakeCache.txt" || fail
 
 # Nothing stays behind.
 xargs -d '\n' rm <"$prefix/share/lanista/installed_files"
-[ -z "$(find "$prefix" -type f)" ] || fail "removing left: $(find "$prefix" -type f)"
+[ -z "$(find "$prefix" ! -type d)" ] || fail "removing left: $(find "$prefix" ! -type d)"
 
 # The Python package, by Debian's pip and without a network. It is built in its folder: in a copy.
 mkdir -p "$work/checkout/src/base"

@@ -28,6 +28,7 @@
 namespace lanista {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -368,25 +369,15 @@ TEST_F(RunnerTest, AStoppedClassificationLeavesBetweenTwoBatches) {
   EXPECT_EQ(reports, 2);
 }
 
-TEST_F(RunnerTest, ADeviceThatLibTorchCannotUseIsNamed) {
+TEST_F(RunnerTest, ADeviceThatLibTorchCannotUseIsNamedAtOnce) {
   if (at::hasCUDA()) GTEST_SKIP() << "needs a machine without a GPU, or a LibTorch without CUDA";
-  v1::TrialSpec spec = Trial("weights");
   v1::TrialRequest setup;
   setup.mutable_setup()->mutable_device()->set_kind(v1::DeviceKind::GPU);
   setup.mutable_setup()->mutable_device()->set_index(3);
   setup.mutable_setup()->mutable_device()->set_uuid("GPU-1");
   runner_.Handle(setup);
-  const char* const message = at::globalContext().hasCUDART() ? "finds no GPU" : "Set LANISTA_LIBTORCH";
-  const v1::ModelEnded ended = Run(spec);
-  EXPECT_EQ(ended.outcome(), v1::ModelEnded::FAILED);
-  EXPECT_THAT(ended.failure().message(), AllOf(HasSubstr("cuda:3 cannot be used"), HasSubstr(message)));
-
-  v1::TrialRequest discover;
-  *discover.mutable_discover()->mutable_space() = spec.space();
-  *discover.mutable_discover()->mutable_engine() = spec.engine();
-  *discover.mutable_discover()->mutable_evaluator() = spec.evaluator();
-  runner_.Handle(discover);
-  EXPECT_THAT(events_.back().discovered().error().message(), HasSubstr("cuda:3 cannot be used"));
+  const char* const message = at::globalContext().hasCUDART() ? "finds no GPU" : "set LANISTA_LIBTORCH";
+  EXPECT_THAT(events_.back().ready().error().message(), AllOf(HasSubstr("cuda:3 cannot be used"), HasSubstr(message)));
 }
 
 TEST_F(RunnerTest, AnotherProgramsSpaceIsRefused) {

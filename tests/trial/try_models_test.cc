@@ -30,6 +30,7 @@ class Digits : public nn::ModelSpace {
 
   torch::Tensor forward(torch::Tensor x) override {
     if (fault_ == "choice") nn::ValueChoice({1, 2}, "late");
+    TORCH_CHECK(fault_ != "cuda", "CUDA error: an illegal memory access was encountered");
     return layer_(x.flatten(1));
   }
 
@@ -91,6 +92,14 @@ TEST_F(TryModelsTest, WhatSomeModelsSurviveIsAWarning) {
   const v1::Discovered discovered = Discover("width", /*fine=*/7);
   EXPECT_FALSE(discovered.has_error()) << discovered.error().message();
   EXPECT_THAT(discovered.space().warnings(), ElementsAre(HasSubstr("the first, {\"member\":0}: layer 'layer'")));
+}
+
+TEST_F(TryModelsTest, AnErrorOfCudaSaysNothingOfTheOtherModels) {
+  const v1::Discovered discovered = Discover("cuda");
+  EXPECT_FALSE(discovered.has_error()) << discovered.error().message();
+  EXPECT_TRUE(discovered.tries_failed());
+  EXPECT_THAT(discovered.space().warnings(),
+              ElementsAre(AllOf(HasSubstr("a model that was tried cannot run: {"), HasSubstr("CUDA error"))));
 }
 
 TEST_F(TryModelsTest, AChoiceThatIsAskedInForwardIsAnErrorThatNamesItsPlace) {

@@ -6,9 +6,9 @@ both have `include/` and `lib/`. The library must be built with the C++11 ABI: t
 
 _SYSTEM_INCLUDE = "/usr/include"
 
-# Downloads have the headers of some libraries that they were built with. Those of the system have other versions, and it
-# is the system's that we link: these headers would be found first.
-_LIBRARIES_OF_OTHERS = ["fmt", "google"]
+# Downloads bring headers of libraries (fmt, protobuf) that we link from the system, in other versions. The compiler would
+# find the download's first, so they are left out. An installed Lanista puts the system's before them (scripts/install.sh).
+_SHADOWING_HEADERS = ["fmt", "google"]
 
 _BUILD = """
 package(default_visibility = ["//visibility:public"])
@@ -38,13 +38,14 @@ def _libtorch_repository_impl(ctx):
                      (root, needed))
         _check_abi(ctx, root)
         for entry in ctx.path(root + "/include").readdir():
-            if entry.basename not in _LIBRARIES_OF_OTHERS:
+            if entry.basename not in _SHADOWING_HEADERS:
                 ctx.symlink(entry, "include/" + entry.basename)
         ctx.symlink(root + "/lib", "lib")
         cuda = ctx.path(root + "/lib/libtorch_cuda.so").exists
         libraries = ["torch", "torch_cpu", "c10"] + (["torch_cuda", "c10_cuda"] if cuda else [])
         # From 2.5 on downloads export parts of the standard library that they were built with, some of which crash in
-        # other programs (github.com/pytorch/pytorch/issues/133437): the compiler's own is found first.
+        # other programs (github.com/pytorch/pytorch/issues/133437). The loader takes a function from the first library
+        # that has it, so -lstdc++ comes before LibTorch.
         linkopts = ["-L%s/lib" % root, "-Wl,-rpath,%s/lib" % root, "-Wl,--no-as-needed", "-lstdc++"]
         includes = ["include", "include/torch/csrc/api/include"]
         headers = ["include/**"]

@@ -1,0 +1,17 @@
+// The one rule for errors of CUDA.
+#ifndef LANISTA_SRC_BASE_CUDA_ERROR_H_
+#define LANISTA_SRC_BASE_CUDA_ERROR_H_
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+
+namespace lanista {
+
+// Whether the text of an error says that CUDA failed. A later call than the guilty one may tell it, and every call of
+// the process may fail after it: it says nothing about what runs next. The text decides, as in
+// src/base/out_of_memory.h.
+inline bool SaysCudaError(absl::string_view message) { return absl::StrContains(message, "CUDA error"); }
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_BASE_CUDA_ERROR_H_
