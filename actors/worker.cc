@@ -308,7 +308,7 @@ void WorkerState::OnEvent(v1::TrialEvent event) {
       return EndWork(/*end_process=*/false);
     }
     if (!event.has_discovered()) return;
-    // It tried models.
+    // A model that it tried may have ended with an exception.
     const bool spoiled = SpoilsProcess(v1::Failure::EXCEPTION, config_.device) &&
                          (event.discovered().has_error() || event.discovered().tries_failed());
     discovery->promise.deliver(std::move(*event.mutable_discovered()));

@@ -160,7 +160,7 @@ libtorch_flags="-Wl,--push-state,--no-as-needed,-ltorch,-ltorch_cpu,-lc10,--pop-
 if [ -n "${LANISTA_LIBTORCH:-}" ]; then
   [ ! -e "$LANISTA_LIBTORCH/lib/libtorch_cuda.so" ] || libtorch_flags=${libtorch_flags%,--pop-state},-ltorch_cuda,-lc10_cuda,--pop-state
   # -lstdc++ comes first because downloads export parts of another one (third_party/libtorch/repository.bzl).
-  libtorch_flags="-Wl,--no-as-needed -lstdc++ -L$LANISTA_LIBTORCH/lib -Wl,-rpath,$LANISTA_LIBTORCH/lib $libtorch_flags"
+  libtorch_flags="-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state -L$LANISTA_LIBTORCH/lib -Wl,-rpath,$LANISTA_LIBTORCH/lib $libtorch_flags"
 fi
 # fill TEMPLATE: with the values of this installation.
 fill() {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "src/storage/journal.h"
 
 namespace lanista {
 
@@ -22,7 +23,7 @@ absl::Status CheckTorchDevice(const v1::Device& device) {
           ? "whose CUDA finds no GPU; perhaps the driver is too old (nvidia-smi shows the newest CUDA that it knows)"
           : "which has no CUDA; set LANISTA_LIBTORCH to the folder of one that has, and build the program again";
   return absl::FailedPreconditionError(absl::StrCat(
-      "cuda:", device.index(), " cannot be used: this program was built with LibTorch " TORCH_VERSION ", ", why));
+      DeviceName(device), " cannot be used: this program was built with LibTorch " TORCH_VERSION ", ", why));
 }
 
 }  // namespace lanista

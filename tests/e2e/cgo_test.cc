@@ -58,11 +58,7 @@ class CgoTest : public ::testing::Test {
   static std::map<int, nlohmann::json> Models(const std::string& id, const std::string& state) {
     const nlohmann::json trials = RunCommand(kFaultyProgram, {"trials", id, "--json", "--state-dir", state}).Json();
     std::map<int, nlohmann::json> models;
-    for (nlohmann::json model : trials["models"]) {
-      // When it was reported is another matter.
-      for (nlohmann::json& report : model["metrics"]["intermediate"]) report.erase("time");
-      models[model["sample"]["member"]] = model;
-    }
+    for (const auto& [model_id, model] : ModelsOf(trials)) models[model["sample"]["member"]] = model;
     return models;
   }
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -149,6 +150,16 @@ std::string WriteFile(const std::string& name, const std::string& content) {
 nlohmann::json OnlyExperiment(const std::string& state) {
   const nlohmann::json list = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json();
   return list["experiments"].empty() ? nlohmann::json() : list["experiments"][0];
+}
+
+std::map<int, nlohmann::json> ModelsOf(const nlohmann::json& trials) {
+  std::map<int, nlohmann::json> models;
+  for (nlohmann::json model : trials["models"]) {
+    for (nlohmann::json& report : model["metrics"]["intermediate"]) report.erase("time");
+    const int id = model["id"];
+    EXPECT_TRUE(models.emplace(id, std::move(model)).second) << id;
+  }
+  return models;
 }
 
 std::map<int, std::string> ResultsOf(const nlohmann::json& trials) {

@@ -68,6 +68,10 @@ nlohmann::json OnlyExperiment(const std::string& state);
 // where a model is listed twice.
 std::map<int, std::string> ResultsOf(const nlohmann::json& trials);
 
+// The models of the document of `trials --json`, by their ids, without the times of their reports. A failed test where
+// a model is listed twice.
+std::map<int, nlohmann::json> ModelsOf(const nlohmann::json& trials);
+
 // The whole number in an environment variable, by which scripts/slow_test.sh makes a test larger; without it
 // `otherwise`.
 int NumberFromEnvironment(const char* variable, int otherwise);

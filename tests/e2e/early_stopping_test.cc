@@ -50,16 +50,14 @@ class EarlyStoppingTest : public ::testing::Test {
   }
 
   // The models, without what depends on how long things take: when stops reach their trials, and attempts.
-  static std::map<int, nlohmann::json> Results(nlohmann::json trials) {
-    std::map<int, nlohmann::json> models;
-    for (nlohmann::json& model : trials["models"]) {
+  static std::map<int, nlohmann::json> Results(const nlohmann::json& trials) {
+    std::map<int, nlohmann::json> models = ModelsOf(trials);
+    for (auto& [id, model] : models) {
       nlohmann::json& reports = model["metrics"]["intermediate"];
-      for (nlohmann::json& report : reports) report.erase("time");
       const size_t steps = model["stopped"].is_null() ? reports.size() : model["stopped"]["step"].get<size_t>();
       EXPECT_GE(reports.size(), steps) << model;
       while (reports.size() > steps) reports.erase(reports.size() - 1);
       model.erase("attempts");
-      models[model["id"]] = model;
     }
     return models;
   }

@@ -73,10 +73,9 @@ std::vector<Search> Searches() {
 // What the models of an experiment came to, whatever attempts it took: equal for equal searches.
 std::map<int, nlohmann::json> Results(const std::string& state) {
   const std::string id = OnlyExperiment(state)["id"];
-  const nlohmann::json trials = RunCommand(kLanista, {"trials", id, "--json", "--state-dir", state}).Json();
-  std::map<int, nlohmann::json> models;
-  for (nlohmann::json model : trials["models"]) {
-    for (nlohmann::json& report : model["metrics"]["intermediate"]) report.erase("time");
+  std::map<int, nlohmann::json> models =
+      ModelsOf(RunCommand(kLanista, {"trials", id, "--json", "--state-dir", state}).Json());
+  for (auto& [model_id, model] : models) {
     for (const nlohmann::json& attempt : model["attempts"]) EXPECT_FALSE(attempt["end"].is_null()) << model;
     model.erase("attempts");
     // In which trial it succeeded may differ.
@@ -84,7 +83,6 @@ std::map<int, nlohmann::json> Results(const std::string& state) {
       model["weights"] =
           std::filesystem::exists(absl::StrCat(state, "/experiments/", id, "/", std::string(model["weights"])));
     }
-    models[model["id"]] = model;
   }
   return models;
 }

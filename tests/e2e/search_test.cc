@@ -39,12 +39,9 @@ constexpr char kTinySearch[] = R"(
 )";
 
 // model -> its whole history of metrics, as text, without the times.
-std::map<int, std::string> MetricsOf(nlohmann::json trials) {
+std::map<int, std::string> MetricsOf(const nlohmann::json& trials) {
   std::map<int, std::string> metrics;
-  for (auto& model : trials["models"]) {
-    for (auto& intermediate : model["metrics"]["intermediate"]) intermediate.erase("time");
-    metrics[model["id"]] = model["metrics"].dump();
-  }
+  for (const auto& [id, model] : ModelsOf(trials)) metrics[id] = model["metrics"].dump();
   return metrics;
 }
 

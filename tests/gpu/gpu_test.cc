@@ -2,21 +2,19 @@
 // LANISTA_GPU_REQUIRED is set.
 #include <signal.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/devices/gpus.h"
+#include "src/devices/local.h"
 #include "tests/e2e/command.h"
 #include "tests/e2e/small_graph.h"
 
@@ -30,10 +28,12 @@ using ::testing::StartsWith;
 
 constexpr char kGpu[] = "training_service { local { cpu_slots: 0 gpu_indices: 0 use_active_gpu: true } }";
 constexpr char kCpu[] = "training_service { local { cpu_slots: 2 } }";
-// Of kFaultyProgram: eight models without a fault.
-constexpr char kFaultless[] = R"(
-    registered: "some_bad"
-    params { key: "fault" value { s: "none" } } params { key: "bad" value { list {} } })";
+
+// A space of kFaultyProgram: eight models, of which member 3 has this fault ("none": it has none, either).
+std::string SomeBad(const std::string& fault) {
+  return absl::StrCat(R"(registered: "some_bad" params { key: "fault" value { s: ")", fault,
+                      R"(" } } params { key: "bad" value { list { values { i: 3 } } } })");
+}
 
 struct Search {
   std::string space = R"(registered: "mnist_cnn")";
@@ -62,24 +62,15 @@ std::string Config(const Search& search) {
                       search.space, " } engine { ", search.engine, " } ", search.training_service, " ", search.more);
 }
 
-// The models of the experiment in `state`, by their ids, without what may differ between equal searches.
+// Of the experiment in `state`.
 std::map<int, nlohmann::json> Models(const std::string& state) {
-  const nlohmann::json trials = RunCommand(kLanista, {"trials", "latest", "--json", "--state-dir", state}).Json();
-  std::map<int, nlohmann::json> models;
-  for (nlohmann::json model : trials["models"]) {
-    for (nlohmann::json& report : model["metrics"]["intermediate"]) report.erase("time");
-    models[model["id"]] = model;
-  }
-  return models;
+  return ModelsOf(RunCommand(kLanista, {"trials", "latest", "--json", "--state-dir", state}).Json());
 }
 
 class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
-    if (ListGpus(visible == nullptr ? std::nullopt : std::make_optional<std::string>(visible)).empty()) {
-      return Skip("there is no GPU here");
-    }
+    if (ThisMachine(/*with_gpus=*/true).gpus.empty()) return Skip("there is no GPU here");
     folder_ = FreshFolder();
     std::ofstream(folder_ + "/net.textproto") << kSmallGraph;
     const CommandResult checked = RunCommand(kLanista, {"validate", Write({})});
@@ -139,9 +130,10 @@ TEST_F(GpuTest, ModelsLearnThereAsTheyDoOnACpu) {
 TEST_F(GpuTest, TheSameSeedGivesTheSameBits) { ExpectEqual(Run({}), Run({})); }
 
 TEST_F(GpuTest, MergedModelsReportExactlyWhatTheyWouldAlone) {
-  for (const std::string space : {R"(registered: "mnist_cnn")", R"(registered: "mlp")", kFaultless}) {
+  const std::map<std::string, std::string> programs = {
+      {R"(registered: "mnist_cnn")", kLanista}, {R"(registered: "mlp")", kLanista}, {SomeBad("none"), kFaultyProgram}};
+  for (const auto& [space, program] : programs) {
     SCOPED_TRACE(space);
-    const std::string& program = space == kFaultless ? kFaultyProgram : kLanista;
     Search search{space};
     const auto alone = Run(search, program);
     search.engine = "cgo { max_concurrency_cgo: 4 batch_waiting_time: 10 }";
@@ -172,13 +164,10 @@ TEST_F(GpuTest, OneBadModelOfEightFailsAloneWithItsOwnReason) {
                  {"memory", "OUT_OF_MEMORY", "CUDA out of memory"},
                  {"index", "EXCEPTION", "CUDA error: device-side assert"}};
   for (const char* const engine : {"direct {}", "cgo { batch_waiting_time: 1 }"}) {
-    const auto good = Run({kFaultless, engine}, kFaultyProgram);
+    const auto good = Run({SomeBad("none"), engine}, kFaultyProgram);
     for (const auto& fault : kFaults) {
       SCOPED_TRACE(absl::StrCat(engine, " ", fault.fault));
-      const auto models = Run({absl::StrCat(R"(registered: "some_bad" params { key: "fault" value { s: ")", fault.fault,
-                                            R"(" } } params { key: "bad" value { list { values { i: 3 } } } })"),
-                               engine},
-                              kFaultyProgram);
+      const auto models = Run({SomeBad(fault.fault), engine}, kFaultyProgram);
       ASSERT_EQ(models.size(), 8u);
       for (const auto& [id, model] : models) {
         SCOPED_TRACE(model.dump());
