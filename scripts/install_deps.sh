@@ -2,8 +2,9 @@
 # Installs the Debian packages that Lanista is built from (Debian 12 and 13; as root, or with sudo); with --tests also
 # those that its tests compare it with, with --browser the browser that drives the web page (300 MB), with --slurm the
 # daemons of Slurm, with --ssh the server of OpenSSH, with --shells the shells besides bash that complete commands, with
-# --fuzz the compiler of the fuzz targets, with --docs what writes the pages of the C++ API, and with --images what builds
-# images of containers. Does nothing, and asks the network for nothing, once all of them are there.
+# --fuzz the compiler of the fuzz targets, with --docs what writes the pages of the C++ API, with --types what checks the
+# types of the Python package, and with --images what builds images of containers. Does nothing, and asks the network
+# for nothing, once all of them are there.
 set -eu
 
 # Build tools, dpkg-dev for scripts/make_debs.sh, and a runtime library that nothing links by name.
@@ -38,6 +39,7 @@ for option; do
     --slurm) test_tools="$test_tools munge slurm-client slurmctld slurmd" ;;
     --shells) test_tools="$test_tools fish zsh" ;;
     --ssh) test_tools="$test_tools openssh-client openssh-server" ;;
+    --types) test_tools="$test_tools mypy" ;;
   esac
 done
 

@@ -25,6 +25,7 @@
 #               Debian's packages debootstrap and git; hours the first time); runs only when you name it
 #   alone       each source is compiled by itself: it includes what it uses
 #   docs        the pages of the C++ API are written without a warning (Debian's package doxygen, which it installs)
+#   types       the types of the Python package hold (Debian's package mypy, which it installs)
 #   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
 #   slurm       searches through real Slurm daemons that run on this machine (Debian's packages, which it installs)
 #   ssh         searches on nodes that are started through a real sshd of the test's (Debian's package, which it installs)
@@ -44,7 +45,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- quickstart optimised benches asan tsan resume chaos reports browser slurm ssh install alone docs fuzz repeat
+[ $# -gt 0 ] || set -- quickstart optimised benches asan tsan resume chaos reports browser slurm ssh install alone docs types fuzz repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -97,6 +98,10 @@ for step; do
     docs)
       ./scripts/install_deps.sh --tests --docs
       ./scripts/make_api_reference.sh
+      ;;
+    types)
+      ./scripts/install_deps.sh --tests --types
+      (cd clients/python && mypy --cache-dir=/dev/null lanista)
       ;;
     fuzz) ./scripts/fuzz.sh ;;
     slurm)

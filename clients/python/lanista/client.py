@@ -145,7 +145,7 @@ class Client:
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

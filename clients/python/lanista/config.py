@@ -9,9 +9,8 @@ from google.protobuf import descriptor, json_format, text_format
 from google.protobuf.message import Message
 
 from lanista.connection import invalid
-from lanista.stubs import experiment_pb2, options_pb2
+from lanista.stubs import ExperimentConfig as ExperimentConfig, options_pb2
 
-ExperimentConfig = experiment_pb2.ExperimentConfig
 Config = Union[ExperimentConfig, Mapping[str, Any], str, "os.PathLike[str]"]
 
 

@@ -198,7 +198,7 @@ class Experiment:
     def __repr__(self) -> str:
         return f"<Experiment {self.id}>"
 
-    def _timed_out(self, timeout: float) -> TimeoutError:
+    def _timed_out(self, timeout: Optional[float]) -> TimeoutError:
         return TimeoutError(f"{self.id} did not end within {timeout} seconds")
 
     def _get(self) -> service_pb2.GetExperimentReply:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import queue
 import stat
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, TypeVar
 
 import grpc
 
@@ -140,13 +140,19 @@ def _say(
         raise
 
 
+_T = TypeVar("_T")
+
+
+def _pieces(whole: List[_T]) -> Iterator[List[_T]]:
+    return (whole[begin : begin + _FILES_OF_MESSAGE] for begin in range(0, len(whole), _FILES_OF_MESSAGE))
+
+
 def _say_list(files: List[_File], folders: List[bytes]) -> Iterator[service_pb2.UploadRequest]:
     listed = [service_pb2.UploadFile(path=file.place, sha256=file.sha256, size=file.size) for file in files]
-    for part in (listed, folders):
-        for begin in range(0, len(part), _FILES_OF_MESSAGE):
-            some = part[begin : begin + _FILES_OF_MESSAGE]
-            name = "files" if part is listed else "folders"
-            yield service_pb2.UploadRequest(list=service_pb2.UploadList(**{name: some}))
+    for files_of_message in _pieces(listed):
+        yield service_pb2.UploadRequest(list=service_pb2.UploadList(files=files_of_message))
+    for folders_of_message in _pieces(folders):
+        yield service_pb2.UploadRequest(list=service_pb2.UploadList(folders=folders_of_message))
     yield service_pb2.UploadRequest(list=service_pb2.UploadList(complete=True))
 
 

@@ -33,17 +33,24 @@ import weakref
 
 import torch
 from torch import Tensor
-from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple, Type, Union
 
 # A number, string, bool, None, or a sequence of these.
 Literal = Any
 # Modules to choose from: a list, or a dict whose keys name them.
 Candidates = Union[Sequence[torch.nn.Module], Dict[str, torch.nn.Module], torch.nn.ModuleDict]
 
+# An object of JSON.
+_Document = Dict[str, Any]
+# label -> candidates.
+_Choices = Dict[str, List[Literal]]
+# label -> where the choice was made.
+_Places = Dict[str, str]
+
 _made: Dict[str, int] = {}
 
 
-def _label(label, kind):
+def _label(label: Optional[str], kind: str) -> str:
     """`label`, or an automatic one. Those are different in each process, whatever models it makes; the importer numbers
     them anew for each model, in the same order."""
     if label is None:
@@ -54,7 +61,7 @@ def _label(label, kind):
     return label
 
 
-def _place():
+def _place() -> str:
     """Where the caller of this file stands: "net.py:12"."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
@@ -62,7 +69,7 @@ def _place():
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
-def _named(candidates, what):
+def _named(candidates: Candidates, what: str) -> Dict[str, torch.nn.Module]:
     """The candidates of a primitive by their names: a dict's keys, or numbers."""
     if isinstance(candidates, torch.nn.ModuleDict):
         candidates = dict(candidates.items())
@@ -78,10 +85,10 @@ def _named(candidates, what):
 
 
 # What holds a module that has parameters as a candidate or a block: (the primitive, what it is and where it stands).
-_holders = weakref.WeakKeyDictionary()
+_holders: "weakref.WeakKeyDictionary[torch.nn.Module, Tuple[weakref.ref[torch.nn.Module], str]]" = weakref.WeakKeyDictionary()
 
 
-def _hold(holder, what, modules):
+def _hold(holder: torch.nn.Module, what: str, modules: Iterable[torch.nn.Module]) -> None:
     """Refuses a module with parameters that two candidates would share: a mutation could not tell them apart."""
     place = f"{what} at {_place()}"
     for module in modules:
@@ -92,7 +99,7 @@ def _hold(holder, what, modules):
             known = _holders.get(part)
             # A choice within this candidate holds what is its own.
             other = known[0]() if known is not None else None
-            if other is not None and other not in inside:
+            if known is not None and other is not None and other not in inside:
                 raise ValueError(
                     f"a {type(part).__name__} with parameters is in two places: the {known[1]}, and the {place}; "
                     "make a module for each"
@@ -102,7 +109,7 @@ def _hold(holder, what, modules):
                 _holders[part] = (weakref.ref(holder), place)
 
 
-def _literal(value):
+def _literal(value: Literal) -> _Document:
     """A number, string, bool, None or sequence of these as the JSON of lanista.v1.Value."""
     if isinstance(value, bool):
         return {"b": value}
@@ -122,11 +129,11 @@ def _literal(value):
 class Expression:
     """Arithmetic on choices: stays linked to their labels."""
 
-    def __init__(self, evaluate, document, choices):
+    def __init__(self, evaluate: Callable[[Dict[str, Literal]], Literal], document: _Document, choices: _Choices):
         self.evaluate = evaluate  # Its value, from a dict of what each choice came to.
         self.document = document  # The JSON of lanista.v1.Expression.
         self.choices = choices  # label -> candidates.
-        self.places = {}  # label -> where the choice was made.
+        self.places: _Places = {}  # label -> where the choice was made.
 
     @property
     def first(self) -> Any:
@@ -134,7 +141,7 @@ class Expression:
         return self.evaluate({label: candidates[0] for label, candidates in self.choices.items()})
 
     @staticmethod
-    def _operation(kind, function, *operands):
+    def _operation(kind: str, function: Callable[..., Literal], *operands: Any) -> "Expression":
         expressions = [_expression(operand) for operand in operands]
         document = {"operation": {"kind": kind, "operands": [expression.document for expression in expressions]}}
         result = Expression(
@@ -246,10 +253,10 @@ def minimum(*operands: Operand) -> Expression:
     return Expression._operation("MINIMUM", min, *operands)
 
 
-def _choices_of(expressions):
+def _choices_of(expressions: Iterable[Expression]) -> _Choices:
     """label -> candidates, of all the expressions."""
-    choices = {}
-    places = {}
+    choices: _Choices = {}
+    places: Dict[str, Optional[str]] = {}
     for expression in expressions:
         for label, candidates in expression.choices.items():
             place = expression.places.get(label)
@@ -262,16 +269,16 @@ def _choices_of(expressions):
     return choices
 
 
-def _places_of(expressions):
+def _places_of(expressions: Iterable[Expression]) -> _Places:
     """label -> where the choice was made, of all the expressions."""
-    places = {}
+    places: _Places = {}
     for expression in expressions:
         for label, place in expression.places.items():
             places.setdefault(label, place)
     return places
 
 
-def _value_choices(choices, places):
+def _value_choices(choices: _Choices, places: _Places) -> _Document:
     """label -> candidates as the JSON of lanista.v1.ValueChoice, and where each was made."""
     return {
         "value_choices": [
@@ -282,13 +289,13 @@ def _value_choices(choices, places):
     }
 
 
-def _has_choice(value):
+def _has_choice(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_has_choice(element) for element in value)
     return isinstance(value, Expression)
 
 
-def _expression(value):
+def _expression(value: Any) -> Expression:
     """`value` as an Expression, whether it holds a choice or not."""
     if isinstance(value, Expression):
         return value
@@ -297,18 +304,24 @@ def _expression(value):
     return Expression(lambda chosen: value, {"literal": _literal(value)}, {})
 
 
-def _expressions_in(arguments):
+def _expressions_in(arguments: inspect.BoundArguments) -> Dict[str, Expression]:
     """The choices among a call's arguments (inspect.BoundArguments), by name."""
     named = {**arguments.arguments, **arguments.arguments.get("kwargs", {})}
     return {name: _expression(value) for name, value in named.items() if name != "kwargs" and _has_choice(value)}
 
 
-def _signature_of(cls):
+def _signature_of(cls: Type[torch.nn.Module]) -> inspect.Signature:
     if cls not in (torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM):
         return inspect.signature(cls.__init__)
 
     # Those are (*args, **kwargs), and what follows num_layers has another order in each version of torch.
-    def init(self, input_size, hidden_size, num_layers=1, **kwargs):
+    def init(
+        self: torch.nn.Module,
+        input_size: Union[Expression, int],
+        hidden_size: Union[Expression, int],
+        num_layers: Union[Expression, int] = 1,
+        **kwargs: Any,
+    ) -> None:
         pass
 
     return inspect.signature(init)
@@ -318,13 +331,13 @@ class _Layer:
     """A class of torch.nn whose constructor takes choices. What it makes are instances of the class of torch.nn: the first
     candidate, with the choices as the string attribute `lanista_choices`. A subclass is one of the class of torch.nn."""
 
-    def __init__(self, cls):
+    def __init__(self, cls: Type[torch.nn.Module]):
         self._cls = cls
         self._signature = _signature_of(cls)
         self.__name__ = self.__qualname__ = cls.__name__
         self.__doc__ = cls.__doc__
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> torch.nn.Module:
         if not _has_choice(args) and not _has_choice(list(kwargs.values())):
             return self._cls(*args, **kwargs)
         bound = self._signature.bind(None, *args, **kwargs)
@@ -336,19 +349,20 @@ class _Layer:
         module = self._cls(**arguments)
         attributes = {name: expression.document for name, expression in expressions.items()}
         places = _places_of(expressions.values())
-        module.lanista_choices = json.dumps({"attributes": attributes, **_value_choices(choices, places)})
+        # By setattr: torch declares a module's attributes as tensors and modules only, which mypy would hold against it.
+        setattr(module, "lanista_choices", json.dumps({"attributes": attributes, **_value_choices(choices, places)}))
         return module
 
-    def __mro_entries__(self, bases):
+    def __mro_entries__(self, bases: Tuple[object, ...]) -> Tuple[Type[torch.nn.Module]]:
         return (self._cls,)
 
-    def __instancecheck__(self, instance):
+    def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self._cls)
 
-    def __subclasscheck__(self, subclass):
+    def __subclasscheck__(self, subclass: type) -> bool:
         return issubclass(subclass, self._cls)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name != "__bases__":
             raise AttributeError(name)
         return getattr(self._cls, name)
@@ -357,18 +371,19 @@ class _Layer:
         return f"<{self._cls.__name__} of lanista.nn>"
 
 
-def _refuse_choices_in_torch():
+def _refuse_choices_in_torch() -> None:
     """Lets the classes of torch.nn say what is wrong where they are given a choice: their own error names none."""
     plain = torch.nn.Module.__setattr__
 
-    def set_attribute(self, name, value):
+    def set_attribute(self: torch.nn.Module, name: str, value: Any) -> None:
         if isinstance(value, Expression) and type(self).__module__.startswith("torch.nn."):
             raise TypeError(
                 f"torch.nn.{type(self).__name__} takes no choice ({name}={value!r}): use lanista.nn.{type(self).__name__}"
             )
         plain(self, name, value)
 
-    torch.nn.Module.__setattr__ = set_attribute
+    # By setattr: mypy refuses an assignment to a method.
+    setattr(torch.nn.Module, "__setattr__", set_attribute)
 
 
 _refuse_choices_in_torch()
@@ -497,7 +512,7 @@ class Cell(torch.nn.Module):
 class LinkedChoice(torch.nn.Module):
     """The instances of a basic unit, one for each combination of its choices."""
 
-    def __init__(self, instances, choices, places):
+    def __init__(self, instances: List[torch.nn.Module], choices: _Choices, places: _Places):
         super().__init__()
         self.lanista_choices: str = json.dumps(_value_choices(choices, places))
         self.candidates = torch.nn.ModuleList(instances)
@@ -512,7 +527,7 @@ def basic_unit(cls: Type[torch.nn.Module]) -> Callable[..., torch.nn.Module]:
     decorator of the class. The module takes one tensor and returns one."""
     signature = inspect.signature(cls.__init__)
 
-    def make(*args, **kwargs):
+    def make(*args: Any, **kwargs: Any) -> torch.nn.Module:
         bound = signature.bind(None, *args, **kwargs)
         expressions = _expressions_in(bound)
         if not expressions:

@@ -2,6 +2,7 @@
 
 try:
     from lanista.protos import experiment_pb2, messages_pb2, options_pb2, service_pb2, service_pb2_grpc
+    from lanista.protos.experiment_pb2 import ExperimentConfig
 except ModuleNotFoundError as missing:
     if missing.name is None or not missing.name.startswith("lanista."):
         raise
@@ -9,4 +10,4 @@ except ModuleNotFoundError as missing:
         f"{missing.name} has not been made: run scripts/python_stubs.sh in Lanista's checkout", name=missing.name
     ) from None
 
-__all__ = ["experiment_pb2", "messages_pb2", "options_pb2", "service_pb2", "service_pb2_grpc"]
+__all__ = ["ExperimentConfig", "experiment_pb2", "messages_pb2", "options_pb2", "service_pb2", "service_pb2_grpc"]
