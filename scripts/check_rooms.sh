@@ -95,6 +95,8 @@ awk '
   }
   $1 == "#include" {
     included = substr($2, 2, length($2) - 2)
+    # As users write it.
+    sub(/^lanista\//, "include/lanista/", included)
     if (included ~ /^(torch|ATen|c10)\//) {
       if (!((room, "torch") in may)) complain("room " room " may not use LibTorch: " included)
     } else if (included ~ /^(src|actors|engines|include|tests|bench)\//) {

@@ -160,6 +160,13 @@ done
 mkdir -p "$work/protobuf/google/protobuf/stubs"
 echo '#define GOOGLE_PROTOBUF_VERSION 3006001' >"$work/protobuf/google/protobuf/stubs/common.h"
 refused "Install that version, or build Lanista with yours" "-DCMAKE_INCLUDE_PATH=$work/protobuf"
+# What was compared is what the compiler reads.
+mkdir "$work/same_protobuf"
+ln -s /usr/include/google "$work/same_protobuf"
+cmake -S "$own" -B "$work/elsewhere" -DCMAKE_PREFIX_PATH="$prefix" "-DCMAKE_INCLUDE_PATH=$work/same_protobuf" >"$work/out" 2>&1 ||
+  fail "the same protobuf elsewhere: $(cat "$work/out")"
+grep -rqE -- "-isystem $work/same_protobuf .*internal/system" "$work/elsewhere" --include=flags.make ||
+  fail "another protobuf than the one that was found is read"
 # shellcheck disable=SC2046  # flags are words
 if echo '#include "lanista/client.h"' | g++ -E -x c++ - -o "$work/preprocessed" "-I$work/protobuf" \
   $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags lanista) 2>"$work/out"; then

@@ -39,6 +39,8 @@ refused "src/base/status.cc:1: room base may not include room space"
 rm src/base/status.cc
 echo '#include <torch/torch.h>' >src/base/status.cc
 refused "src/base/status.cc:1: room base may not use LibTorch"
+echo '#include "lanista/nn.h"' >src/base/status.cc
+refused "src/base/status.cc:1: room base may not include room include"
 rm src/base/status.cc
 
 echo 'package(default_visibility = ["//visibility:public"])' >src/space/BUILD
