@@ -9,10 +9,10 @@
 #include "actors/unbegun_assignment.h"
 #include "actors/worker_restart_delay.h"
 #include "src/base/clock.h"
+#include "src/base/device_name.h"
 #include "src/base/logging.h"
 #include "src/base/read_file.h"
 #include "src/base/status.h"
-#include "src/storage/journal.h"
 
 namespace lanista {
 namespace {

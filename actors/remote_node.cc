@@ -15,6 +15,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
+#include "src/base/device_name.h"
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"

@@ -12,10 +12,10 @@
 #include "absl/time/time.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
+#include "src/base/device_name.h"
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/files/assignment_inputs.h"
-#include "src/storage/journal.h"
 
 namespace lanista {
 namespace {

@@ -10,9 +10,9 @@
 #include "actors/model_events.h"
 #include "actors/training_service.h"
 #include "actors/worker_restart_delay.h"
+#include "src/base/device_name.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
-#include "src/storage/journal.h"
 
 namespace lanista {
 namespace {

@@ -14,11 +14,11 @@
 #include "absl/time/time.h"
 #include "actors/delay.h"
 #include "actors/model_events.h"
+#include "src/base/device_name.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 #include "src/space/space.h"
-#include "src/storage/journal.h"
 
 namespace lanista {
 namespace {

@@ -5,10 +5,11 @@
 //   NONE --(1)--> STARTING --(2)--> READY --(3)--> NONE
 //
 //   1. There is work.
-//   2. The process said so. It gets the work; the owner is told that it is up.
+//   2. The process said so. It gets the work; the owner is told that it is up. Where it says instead that the device
+//      cannot be used, the worker ends with that reason.
 //   3. It ended by itself; or it was killed past a deadline: what it had sent before that counts, but it gets no more
-//      work. Or the worker ends it after a trial: one of its models failed in a way that may have damaged the process
-//      (see SpoilsProcess), or the process outgrew its memory.
+//      work. Or the worker ends it after a trial or a discovery: a model failed in a way that may have damaged the
+//      process (see SpoilsProcess), or the process outgrew its memory.
 //
 // and the work, which outlives processes:
 //

@@ -31,9 +31,11 @@
 #include <string>
 #include <utility>
 
+#include "protos/experiment.pb.h"
 #include "protos/graph.pb.h"
-#include "src/api/registrations.h"
 #include "src/base/params.h"
+#include "src/base/registrations.h"
+#include "src/base/taken_names.h"
 #include "src/graph/builder.h"
 #include "src/graph/graph.h"
 #include "src/graph/mutable_model.h"
@@ -52,9 +54,10 @@ inline constexpr OpLookup kOperators = ops::FindOp;
 
 // Makes `factory` known as `space { registered: NAME }` for the engines graph and cgo. It is called in trial processes,
 // on one thread, and must build the same graph each time. An error, an exception, or a parameter that it does not read
-// fails the space. REQUIRES: before lanista::Init. A name that is taken is told when an experiment starts.
+// fails the space. REQUIRES: before lanista::Init. A name that is taken, by a model space too, is told when an
+// experiment or lanista::Main starts.
 inline void RegisterGraphSpace(const std::string& name, graph::GraphFactory factory) {
-  if (!api::Registrations::Get().Admit("graph space", name, graph::RegisteredGraphNames())) return;
+  if (!Registrations::Get().Admit("graph space", name, TakenNames<v1::SpaceConfig>())) return;
   graph::RegisterGraph(name, std::move(factory));
 }
 

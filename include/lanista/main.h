@@ -22,7 +22,7 @@ namespace lanista {
 
 // Makes this program ready for experiments. In a trial process of this program it serves trials until that ends, and
 // does not return. An Experiment of a program that has not called it does not start, and says so; the same is true
-// where something could not be registered, or is registered later. A second call does nothing.
+// where something could not be registered, or is registered later. A second call does nothing. Main needs no Init.
 //
 // REQUIRES: called from main, with its arguments, before threads are started.
 void Init(int argc, char** argv);

@@ -28,18 +28,21 @@
 #include <string>
 #include <utility>
 
-#include "src/api/registrations.h"
+#include "protos/experiment.pb.h"
 #include "src/base/register.h"
+#include "src/base/registrations.h"
+#include "src/base/taken_names.h"
 #include "src/nn/nn.h"
 
 namespace lanista {
 
 // Makes `factory`, which is called once for each model, known as `space { registered: NAME }`. What it captures must
 // be the same in each process of this program: it is not sent anywhere. REQUIRES: before lanista::Init. A name that is
-// taken is told when an experiment starts, and so it is with all functions Register... of these headers.
+// taken, by a graph space too, is told when an experiment or lanista::Main starts, and so it is with all functions
+// Register... of these headers.
 inline void RegisterSpace(const std::string& name, nn::ModelSpaceRegistry::Factory factory) {
-  nn::ModelSpaceRegistry& registry = nn::ModelSpaceRegistry::Get();
-  if (api::Registrations::Get().Admit("model space", name, registry.Names())) registry.Add(name, std::move(factory));
+  if (!Registrations::Get().Admit("model space", name, TakenNames<v1::SpaceConfig>())) return;
+  nn::ModelSpaceRegistry::Get().Add(name, std::move(factory));
 }
 
 // The same for a class whose constructor takes nothing or `const lanista::Params&`.

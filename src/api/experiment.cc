@@ -348,8 +348,8 @@ class Experiment::Impl {
     const absl::StatusOr<Json> document = Show(/*best=*/1);
     outcome_ = document.ok() ? OutcomeOf(*document) : document.status();
     const std::lock_guard<std::mutex> lock(mutex_);
-    // Whoever stopped it knows that there may be no model yet.
-    if (stopped_ && document.ok() && (*document)["status"] != "FAILED") outcome_ = absl::OkStatus();
+    // Whoever stopped it knows that there may be no model yet. A Stop may also have failed, or come after the end.
+    if (stopped_ && document.ok() && (*document)["status"] == "STOPPED") outcome_ = absl::OkStatus();
     return *outcome_;
   }
 

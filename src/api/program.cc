@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "include/lanista/main.h"
-#include "src/api/registrations.h"
+#include "src/base/registrations.h"
 #include "src/base/status.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/standard_streams.h"
@@ -46,9 +46,9 @@ void EndWithoutDestructors(int status, void*) {
 
 void Init(int argc, char** argv) {
   if (initialized.exchange(true)) return;
-  api::Registrations::Get().Close();
+  Registrations::Get().Close();
   if (IsTrialProcess(argc, argv)) {
-    if (const absl::Status status = api::Registrations::Get().status(); !status.ok()) {
+    if (const absl::Status status = Registrations::Get().status(); !status.ok()) {
       std::fprintf(stderr, "lanista: error: %s\n", std::string(status.message()).c_str());
       _exit(EXIT_FAILURE);
     }

@@ -3,14 +3,14 @@
 #define LANISTA_SRC_API_REGISTER_H_
 
 #include <memory>
-#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
 
-#include "src/api/registrations.h"
 #include "src/base/custom.h"
 #include "src/base/params.h"
+#include "src/base/registrations.h"
+#include "src/base/taken_names.h"
 
 namespace lanista::api {
 
@@ -19,8 +19,7 @@ namespace lanista::api {
 // by Registrations. `kind` is for messages: "evaluator".
 template <typename RegistryType, typename Make>
 void Register(const std::string& kind, const std::string& name, Make make) {
-  const std::set<std::string>& taken = CustomNames<typename RegistryType::KindConfig>::All();
-  if (!Registrations::Get().Admit(kind, name, {taken.begin(), taken.end()})) return;
+  if (!Registrations::Get().Admit(kind, name, TakenNames<typename RegistryType::KindConfig>())) return;
   RegisterComponent<RegistryType>(kind, name, std::move(make));
 }
 

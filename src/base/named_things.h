@@ -1,5 +1,5 @@
-// Things that a program knows by their names alone: model spaces, graphs, operators, export formats. What a
-// configuration describes by a message has a Registry (registry.h).
+// Things that a program knows by their names alone: model spaces, graphs, operators. What a configuration describes by
+// a message has a Registry (registry.h).
 //
 //   NamedThings<GraphFactory>& Factories() {
 //     static auto* const factories = new NamedThings<GraphFactory>("graph space");
@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,12 +28,14 @@ namespace lanista {
 template <typename Thing>
 class NamedThings {
  public:
-  // `kind` is for messages: "graph space".
-  explicit NamedThings(std::string kind) : kind_(std::move(kind)) {}
+  // `kind` is for messages: "graph space". `taken`: the names that these things share with others (taken_names.h).
+  explicit NamedThings(std::string kind, std::set<std::string>* taken = nullptr)
+      : kind_(std::move(kind)), taken_(taken) {}
 
   // Adds a thing. Ends the program if the name is taken: two definitions are a programmer's error.
   bool Add(const std::string& name, Thing thing) {
-    if (!things_.emplace(name, std::move(thing)).second) {
+    const bool taken = taken_ != nullptr && !taken_->insert(name).second;
+    if (taken || !things_.emplace(name, std::move(thing)).second) {
       std::fprintf(stderr, "lanista: the %s '%s' is registered twice: give one of the two another name\n",
                    kind_.c_str(), name.c_str());
       std::abort();
@@ -61,6 +64,7 @@ class NamedThings {
 
  private:
   const std::string kind_;
+  std::set<std::string>* const taken_;
   std::map<std::string, Thing> things_;
 };
 

@@ -21,7 +21,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,26 +33,9 @@
 #include "google/protobuf/message.h"
 #include "protos/experiment.pb.h"
 #include "src/base/component.h"
+#include "src/base/taken_names.h"
 
 namespace lanista {
-
-// What programs have registered for `custom` of a oneof, by all registries of that oneof: with one name for two things
-// the configuration would mean only one of them.
-template <typename Kind>
-class CustomNames {
- public:
-  // Sorted.
-  static const std::set<std::string>& All() { return Names(); }
-
- private:
-  template <typename Base, typename RegisteredKind, typename... Args>
-  friend class Registry;
-
-  static std::set<std::string>& Names() {
-    static auto* const names = new std::set<std::string>;
-    return *names;
-  }
-};
 
 // Things of the type `Base`, which messages like `Kind` (v1::StrategyConfig) name.
 template <typename Base, typename Kind, typename... Args>
@@ -73,7 +55,7 @@ class Registry {
   // if there is one already: two definitions are a programmer's error.
   bool Add(const std::string& name, bool custom, Factory factory) {
     auto& factories = custom ? custom_ : built_in_;
-    const bool taken = custom && !CustomNames<Kind>::Names().insert(name).second;
+    const bool taken = custom && !TakenNames<Kind>().insert(name).second;
     if (taken || !factories.emplace(name, std::move(factory)).second) {
       std::fprintf(stderr, "lanista: '%s' of %s is registered twice: give one of the two another name\n", name.c_str(),
                    Kind::descriptor()->name().c_str());

@@ -5,7 +5,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 
@@ -53,7 +52,5 @@ absl::StatusOr<Labels> ParseLabels(const std::vector<std::string>& options) {
   }
   return labels;
 }
-
-std::string LabelsText(const Labels& labels) { return absl::StrJoin(labels, ", ", absl::PairFormatter("=")); }
 
 }  // namespace lanista

@@ -29,9 +29,6 @@ inline Labels LabelsOf(const google::protobuf::Map<std::string, std::string>& la
   return {labels.begin(), labels.end()};
 }
 
-// "gpu=a100, rack=7".
-std::string LabelsText(const Labels& labels);
-
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_CONFIG_LABELS_H_

@@ -55,17 +55,11 @@ std::optional<double> ParseNumber(const std::string& text) {
   return value;
 }
 
-// A field, shortened for messages.
-std::string Shown(absl::string_view text) {
-  constexpr size_t kLongest = 60;
-  return text.size() <= kLongest ? std::string(text) : absl::StrCat(text.substr(0, kLongest), "...");
-}
-
 absl::Status NotANumber(const Table& table, int64_t line, size_t column, const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat(
       table.Place(line, column),
       absl::StripAsciiWhitespace(text).empty() ? "the field is empty"
-                                               : absl::StrCat("'", Shown(text), "' is not a finite number"),
+                                               : absl::StrCat("'", ShortField(text), "' is not a finite number"),
       "; correct or remove the row, or leave the column out with feature_columns"));
 }
 

@@ -97,4 +97,9 @@ absl::Status ParseCsv(const std::string& path, const std::string& text, char del
   return Parser(path, text, delimiter).Parse(on_row);
 }
 
+std::string ShortField(absl::string_view field) {
+  constexpr size_t kLongest = 60;
+  return field.size() <= kLongest ? std::string(field) : absl::StrCat(field.substr(0, kLongest), "...");
+}
+
 }  // namespace lanista::data

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace lanista::data {
 
@@ -22,6 +23,9 @@ absl::Status ReadCsv(const std::string& path, char delimiter, const CsvRowCallba
 
 // The same of a text that was read from `path`.
 absl::Status ParseCsv(const std::string& path, const std::string& text, char delimiter, const CsvRowCallback& on_row);
+
+// A field for a message, which need not hold a whole file: a long one is cut, and ends in "...".
+std::string ShortField(absl::string_view field);
 
 }  // namespace lanista::data
 

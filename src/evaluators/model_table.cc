@@ -40,12 +40,6 @@ std::optional<double> ParseNumber(absl::string_view text) {
   return std::nullopt;
 }
 
-// A cell for a message, which need not hold a whole file.
-std::string Shown(absl::string_view text) {
-  constexpr size_t kLongest = 60;
-  return text.size() <= kLongest ? std::string(text) : absl::StrCat(text.substr(0, kLongest), "...");
-}
-
 // The same text for cells that mean the same: 0.5 and 0.50, True and true, [1, 2] and [1,2].
 std::string Comparable(const Json& json) {
   if (json.is_number()) return absl::StrCat("#", Json(json.get<double>()).dump());
@@ -258,7 +252,7 @@ absl::Status ModelTable::AddRow(const std::vector<std::string>& cells, int64_t l
     }
     const auto number = ParseNumber(cell);
     if (!number.has_value()) {
-      return Invalid(Place(line, metric.column), "'", Shown(cell),
+      return Invalid(Place(line, metric.column), "'", data::ShortField(cell),
                      "' is not a finite number; each column that is no choice holds a metric");
     }
     if (metric.step > 0 && ++reached[metric.name] != metric.step) {

@@ -144,12 +144,6 @@ class TypeInference {
     }
   }
 
-  static Types KindsOf(const v1::Node& node) {
-    Types types;
-    for (const v1::ValueType& type : node.outputs()) types.push_back(KindOnly(type));
-    return types;
-  }
-
   absl::StatusOr<Types> InferOperator(const v1::Node& node, const Types& inputs, const std::string& path) {
     const OpSchema* const schema = find_op_(node.op().type());
     bool open = false;

@@ -248,12 +248,15 @@ absl::Status MutableModel::InsertAfter(const NodeHandle& at, v1::Node node) {
   return absl::OkStatus();
 }
 
+absl::Status MutableModel::CheckInput(const NodeHandle& at, int index) {
+  if (index >= 0 && index < at.node->inputs_size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("node '", at.path, "' has ", at.node->inputs_size(), " inputs, and none of number ", index));
+}
+
 absl::Status MutableModel::InsertBefore(const NodeHandle& at, v1::Node node, int index) {
   LANISTA_RETURN_IF_ERROR(CheckNew(at, node));
-  if (index < 0 || index >= at.node->inputs_size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("node '", at.path, "' has ", at.node->inputs_size(), " inputs, and none of number ", index));
-  }
+  LANISTA_RETURN_IF_ERROR(CheckInput(at, index));
   v1::Edge* const edge = at.node->mutable_inputs(index);
   node.clear_inputs();
   v1::Edge* const source = node.add_inputs();
@@ -293,10 +296,7 @@ absl::Status MutableModel::Remove(const NodeHandle& at) {
 }
 
 absl::Status MutableModel::Rewire(const NodeHandle& at, int index, v1::Edge source) {
-  if (index < 0 || index >= at.node->inputs_size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("node '", at.path, "' has ", at.node->inputs_size(), " inputs, and none of number ", index));
-  }
+  LANISTA_RETURN_IF_ERROR(CheckInput(at, index));
   source.set_arg(at.node->inputs(index).arg());
   *at.node->mutable_inputs(index) = std::move(source);
   return absl::OkStatus();

@@ -57,12 +57,12 @@ class MutableModel {
   // Inserts `node` (without inputs) between output 0 of `at` and all its readers. The node's name must be free in the
   // graph.
   absl::Status InsertAfter(const NodeHandle& at, v1::Node node);
-  // Inserts `node` (without inputs) before input `index` of `at`.
+  // Inserts `node` (without inputs) before input `index` of `at`. INVALID_ARGUMENT: there is no such input.
   absl::Status InsertBefore(const NodeHandle& at, v1::Node node, int index = 0);
   // Removes the node; readers of its output 0 read its input 0 instead. INVALID_ARGUMENT: it has no inputs, or other
   // outputs of it are read.
   absl::Status Remove(const NodeHandle& at);
-  // Makes `source` the input `index` of `at`.
+  // Makes `source` the input `index` of `at`. INVALID_ARGUMENT: there is no such input.
   absl::Status Rewire(const NodeHandle& at, int index, v1::Edge source);
 
   // A name that no node or input of the graph has: `wish`, or `wish` with a number.
@@ -81,6 +81,8 @@ class MutableModel {
   std::vector<NodeHandle> Select(const NodePredicate& matches);
   // The graph that one node calls by the name `called`; copied first if other nodes call it too.
   v1::Graph* OwnGraph(std::string* called);
+  // OK if `at` has an input of this number.
+  static absl::Status CheckInput(const NodeHandle& at, int index);
   // OK if `node` may be inserted next to `at`.
   absl::Status CheckNew(const NodeHandle& at, const v1::Node& node) const;
 

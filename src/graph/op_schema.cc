@@ -148,12 +148,6 @@ std::vector<int64_t> Attributes::Ints(absl::string_view name) const {
   return ints;
 }
 
-std::vector<double> Attributes::Floats(absl::string_view name) const {
-  std::vector<double> floats;
-  for (const v1::Value& element : Get(name).list().values()) floats.push_back(AsDouble(element));
-  return floats;
-}
-
 // ---- OpSchema ----
 
 int64_t ParameterSpec::NumElements() const {

@@ -64,7 +64,6 @@ class Attributes {
   std::string String(absl::string_view name) const;
   // A single int is repeated to the length that the schema gives.
   std::vector<int64_t> Ints(absl::string_view name) const;
-  std::vector<double> Floats(absl::string_view name) const;
   // False if the value is "none".
   bool Has(absl::string_view name) const;
   // The operator's value, else the default, else "none".

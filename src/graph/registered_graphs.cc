@@ -5,21 +5,21 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "protos/experiment.pb.h"
 #include "src/base/named_things.h"
+#include "src/base/taken_names.h"
 
 namespace lanista::graph {
 namespace {
 
 NamedThings<GraphFactory>& Factories() {
-  static auto* const factories = new NamedThings<GraphFactory>("graph space");
+  static auto* const factories = new NamedThings<GraphFactory>("graph space", &TakenNames<v1::SpaceConfig>());
   return *factories;
 }
 
 }  // namespace
 
 bool RegisterGraph(const std::string& name, GraphFactory factory) { return Factories().Add(name, std::move(factory)); }
-
-std::vector<std::string> RegisteredGraphNames() { return Factories().Names(); }
 
 absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const Params::Values& params) {
   const GraphFactory* const factory = Factories().Find(name);

@@ -5,7 +5,6 @@
 #include <functional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "protos/graph.pb.h"
@@ -21,9 +20,6 @@ using GraphFactory = std::function<absl::StatusOr<v1::ModelGraph>(const Params& 
 // Makes `factory` known as `space { registered: NAME }` with `engine { graph {} }` or `engine { cgo {} }`. Called
 // before main, or before lanista::Init; ends the program if the name is taken.
 bool RegisterGraph(const std::string& name, GraphFactory factory);
-
-// The names that are registered, sorted.
-std::vector<std::string> RegisteredGraphNames();
 
 // Runs the factory of this name. NOT_FOUND lists the known names.
 absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const Params::Values& params);

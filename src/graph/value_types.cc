@@ -92,12 +92,6 @@ void Learn(const std::vector<int64_t>& numbers, const v1::ValueType& first, cons
   learn_all(type->mutable_items(), first.items(), second.items());
 }
 
-Types KindsOf(const v1::Node& node) {
-  Types types;
-  for (const v1::ValueType& type : node.outputs()) types.push_back(KindOnly(type));
-  return types;
-}
-
 // Inputs and constants of a primitive, in the order of their numbers.
 Types Elements(const v1::Node& node, const Types& inputs) {
   std::map<int, v1::ValueType> numbered;
@@ -133,6 +127,12 @@ v1::ValueType KindOnly(const v1::ValueType& type) {
   kind.set_kind(type.kind());
   for (const v1::ValueType& element : type.elements()) *kind.add_elements() = KindOnly(element);
   return kind;
+}
+
+std::vector<v1::ValueType> KindsOf(const v1::Node& node) {
+  std::vector<v1::ValueType> types;
+  for (const v1::ValueType& type : node.outputs()) types.push_back(KindOnly(type));
+  return types;
 }
 
 v1::ValueType CommonType(const v1::ValueType& a, const v1::ValueType& b) {

@@ -24,6 +24,8 @@ v1::ValueType ForgetNumbers(v1::ValueType type);
 
 // Only the kind of the value: importers know the kind even where the shape is unknown.
 v1::ValueType KindOnly(const v1::ValueType& type);
+// Of each output of the node.
+std::vector<v1::ValueType> KindsOf(const v1::Node& node);
 
 // The part of two types that is equal; the rest is unknown.
 v1::ValueType CommonType(const v1::ValueType& a, const v1::ValueType& b);

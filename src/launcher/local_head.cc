@@ -19,6 +19,7 @@
 #include "caf/actor_system.hpp"
 #include "caf/scoped_actor.hpp"
 #include "src/base/bounded_message.h"
+#include "src/base/device_name.h"
 #include "src/base/logging.h"
 #include "src/base/shared_bytes.h"
 #include "src/base/status.h"

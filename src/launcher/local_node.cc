@@ -11,6 +11,7 @@
 #include "actors/node.h"
 #include "actors/worker.h"
 #include "caf/actor_system.hpp"
+#include "src/base/device_name.h"
 #include "src/base/shared_bytes.h"
 #include "src/base/status.h"
 #include "src/base/unique_id.h"
@@ -18,7 +19,6 @@
 #include "src/launcher/actor_system.h"
 #include "src/rpc/file_client.h"
 #include "src/rpc/node_client.h"
-#include "src/storage/journal.h"
 #include "src/trial_process/event_window.h"
 #include "src/trial_process/parent.h"
 

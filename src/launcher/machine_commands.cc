@@ -11,6 +11,7 @@
 #include "google/protobuf/stubs/common.h"
 #include "grpcpp/version_info.h"
 #include "nlohmann/json.hpp"
+#include "src/base/device_name.h"
 #include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/base/version.h"
@@ -19,7 +20,6 @@
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/trial_session.h"
-#include "src/storage/journal.h"
 #include "src/views/text_table.h"
 
 namespace lanista {

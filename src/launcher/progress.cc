@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "src/base/component.h"
+#include "src/base/device_name.h"
 #include "src/base/display_text.h"
 #include "src/base/metric_names.h"
 #include "src/goals/ranking.h"

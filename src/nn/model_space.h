@@ -8,8 +8,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "protos/experiment.pb.h"
 #include "src/base/named_things.h"
 #include "src/base/register.h"
+#include "src/base/taken_names.h"
 #include "src/nn/model.h"
 #include "src/nn/params.h"
 
@@ -47,7 +49,7 @@ class ModelSpaceRegistry : public NamedThings<ModelSpaceFactory> {
   static ModelSpaceRegistry& Get();
 
  private:
-  ModelSpaceRegistry() : NamedThings("model space") {}
+  ModelSpaceRegistry() : NamedThings("model space", &TakenNames<v1::SpaceConfig>()) {}
 };
 
 // Makes a space of type Net from `params`, or without them if Net's constructor takes nothing.

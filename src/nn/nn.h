@@ -2,7 +2,7 @@
 //
 //   #include <torch/torch.h>
 //
-//   #include "src/nn/nn.h"
+//   #include "lanista/nn.h"
 //
 //   namespace nn = lanista::nn;
 //

@@ -33,9 +33,6 @@ inline constexpr int kJournalVersion = 9;
 // Older journals are read as they are, and upgraded by the first writer.
 inline constexpr int kOldestJournalVersion = 2;
 
-// A device as LibTorch names it: "cpu:0", "cuda:1".
-std::string DeviceName(const v1::Device& device);
-
 struct JournalOptions {
   // Every batch waits for the disk, so all batches survive power loss, too. Otherwise every batch survives the death of
   // any process, but power loss may cost the last moments.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
+#include "src/base/device_name.h"
 #include "src/base/json_line.h"
 #include "src/base/metric_names.h"
 #include "src/base/status.h"
@@ -385,11 +386,6 @@ absl::Status JournalWriter::Statements::WriteOutcome(int64_t time, const v1::Mod
 absl::Status JournalWriter::Statements::WriteWeights(int model, const v1::WeightsKept& weights) {
   LANISTA_RETURN_IF_ERROR(insert_weights_.Run(model, weights.folder()));
   return weights.instead_of() == 0 ? absl::OkStatus() : delete_weights_.Run(weights.instead_of());
-}
-
-std::string DeviceName(const v1::Device& device) {
-  if (device.prepares()) return "its place for discoveries";
-  return absl::StrCat(device.kind() == v1::DeviceKind::GPU ? "cuda:" : "cpu:", device.index());
 }
 
 JournalWriter::JournalWriter() = default;

@@ -9,7 +9,8 @@
 namespace lanista {
 
 // The command line of `lanista` (see docs/cli.md), or the trial process where the program was started as one by itself.
-// Returns the exit status. REQUIRES: called from main, once.
+// Returns the exit status; where something could not be registered, stderr says why, and nothing is done. REQUIRES:
+// called from main, once.
 int Main(int argc, char** argv);
 
 }  // namespace lanista

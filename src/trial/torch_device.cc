@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "src/storage/journal.h"
+#include "src/base/device_name.h"
 
 namespace lanista {
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "src/base/component.h"
+#include "src/base/device_name.h"
 #include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/views/document_parts.h"

@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "src/base/device_name.h"
 #include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/goals/goals.h"

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "src/base/device_name.h"
 #include "src/goals/ranking.h"
 #include "src/views/document_parts.h"
 

@@ -52,6 +52,8 @@ struct FakeLink : NodeLink {
   std::optional<absl::Status> closed;
 };
 
+std::string LabelsText(const Labels& labels) { return absl::StrJoin(labels, ", ", absl::PairFormatter("=")); }
+
 class NodesTest : public ActorTest {
  protected:
   NodesTest() {

@@ -754,6 +754,19 @@ TEST_F(ExperimentTest, ASearchWithoutAModelIsAnError) {
   EXPECT_EQ(experiment.Wait(), status);
 }
 
+TEST_F(ExperimentTest, AStopThatComesAfterTheEndChangesNothing) {
+  Experiment experiment = Make(absl::StrCat(kByWidth, R"pb(constraint { metric: "default" max: -2 }
+                                                           max_trial_number: 1)pb"));
+  ASSERT_TRUE(experiment
+                  .OnEvent([&](const v1::ExperimentEvent& event) {
+                    if (event.state().state() != v1::ExperimentState::DONE) return;
+                    EXPECT_TRUE(experiment.Stop().ok());
+                  })
+                  .ok());
+  EXPECT_TRUE(absl::IsAborted(experiment.Run()));
+  EXPECT_EQ(experiment.Status()->state, "DONE");
+}
+
 TEST_F(ExperimentTest, WhatACallbackThrowsHarmsNobody) {
   Experiment experiment = Make(kByWidth);
   int calls = 0;
@@ -808,6 +821,18 @@ TEST(InitTest, ANameThatIsRegisteredTwiceIsTold) {
   EXPECT_THAT(TellsOfStart("--twice"), HasSubstr("the evaluator 'width' is registered twice: give one of the two"));
 }
 
+TEST(InitTest, ANameThatIsRegisteredTwiceIsToldByTheCommandLineToo) {
+  for (const char* const argument : {"--version", "--trial-process"}) {
+    const CommandResult result = RunCommand(Self(), {"--main-twice", argument});
+    EXPECT_EQ(result.exit_code, 2) << argument;
+    EXPECT_THAT(result.err, HasSubstr("lanista: error: the evaluator 'width' is registered twice: give one of the"));
+  }
+}
+
+TEST(InitTest, TwoSpacesOfOneNameAreTold) {
+  EXPECT_THAT(TellsOfStart("--two-spaces"), HasSubstr("the graph space 'small_net' is registered twice: give one of"));
+}
+
 TEST(InitTest, TwoGraphSpacesOrMutatorsOfOneNameAreTold) {
   EXPECT_THAT(TellsOfStart("--two-graphs"), HasSubstr("the graph space 'graph_net' is registered twice: give one of"));
   EXPECT_THAT(TellsOfStart("--two-mutators"), HasSubstr("the mutator 'activation' is registered twice: give one of"));
@@ -837,6 +862,11 @@ int main(int argc, char** argv) {
   if (mode == "--without-init") return lanista::TellOfStart();
   lanista::RegisterComponents();
   if (mode == "--twice") lanista::RegisterEvaluator<lanista::WidthEvaluator>("width");
+  if (mode == "--main-twice") {
+    lanista::RegisterEvaluator<lanista::WidthEvaluator>("width");
+    return lanista::Main(argc - 1, argv + 1);
+  }
+  if (mode == "--two-spaces") lanista::RegisterGraphSpace("small_net", lanista::GraphNet);
   if (mode == "--two-graphs") lanista::RegisterGraphSpace("graph_net", lanista::GraphNet);
   if (mode == "--two-mutators") lanista::RegisterMutator<lanista::Activation>("activation");
   if (mode == "--two-sources") lanista::RegisterSourcesOfOneName();

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/base/clock.h"
+#include "src/base/cuda_error.h"
 #include "src/base/custom.h"
 #include "src/base/hash.h"
 #include "src/base/named_things.h"
@@ -74,6 +77,12 @@ TEST(OutOfMemoryTest, IsTheSameForAllWhoSayIt) {
   for (const char* message : {"No space left on device", "shapes cannot be multiplied", ""}) {
     EXPECT_FALSE(SaysOutOfMemory(message)) << message;
   }
+}
+
+TEST(CudaErrorTest, WantOfMemoryIsNone) {
+  EXPECT_TRUE(SaysCudaError("CUDA error: device-side assert triggered"));
+  EXPECT_FALSE(SaysCudaError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED"));
+  EXPECT_FALSE(SaysCudaError("shapes cannot be multiplied"));
 }
 
 TEST(StatusTest, AMessageThatQuotesAFileIsBoundedOnTheWire) {
@@ -153,6 +162,16 @@ TEST(NamedThingsTest, AnUnknownNameListsTheKnownOnes) {
   ASSERT_NE(numbers.Find("two"), nullptr);
   EXPECT_EQ(*numbers.Find("two"), 2);
   EXPECT_EQ(numbers.Find("six"), nullptr);
+}
+
+TEST(NamedThingsDeathTest, OneNameForTwoKindsThatShareThemEndsTheProgram) {
+  std::set<std::string> taken;
+  NamedThings<int> numbers("number", &taken);
+  numbers.Add("two", 2);
+  NamedThings<char> letters("letter", &taken);
+  EXPECT_DEATH(letters.Add("two", 'b'), "the letter 'two' is registered twice");
+  letters.Add("b", 'b');
+  NamedThings<char>("sign").Add("two", '2');
 }
 
 TEST(ThreadPriorityTest, TheOtherThreadsKeepTheirs) {

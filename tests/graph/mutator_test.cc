@@ -41,6 +41,14 @@ std::vector<std::string> Labels(const Chooser& chooser) {
   return labels;
 }
 
+const v1::Node* Find(const v1::ModelGraph& model, const std::string& wanted) {
+  const v1::Node* found = nullptr;
+  VisitNodes(model, [&](const std::string& path, const v1::Node& node) {
+    if (path == wanted) found = &node;
+  });
+  return found;
+}
+
 class GraphSpaceTest : public ::testing::Test {
  protected:
   GraphSpace Space(const std::string& config) {
@@ -62,14 +70,6 @@ class GraphSpaceTest : public ::testing::Test {
       nodes.push_back(path + " " + (node.has_op() ? node.op().type() : "cell"));
     });
     return nodes;
-  }
-
-  static const v1::Node* Find(const v1::ModelGraph& model, const std::string& wanted) {
-    const v1::Node* found = nullptr;
-    VisitNodes(model, [&](const std::string& path, const v1::Node& node) {
-      if (path == wanted) found = &node;
-    });
-    return found;
   }
 
   static int64_t IntAttribute(const v1::ModelGraph& model, const std::string& path, const std::string& key) {
@@ -530,6 +530,36 @@ TEST_F(GraphSpaceTest, AUsersMutatorChangesTheTopology) {
   EXPECT_EQ(Find(*model, "block")->inputs(0).node(), "conv2");
   EXPECT_EQ(model->graphs(0).nodes(4).name(), "relu_2");
   EXPECT_EQ(model->graphs(0).nodes(4).inputs(0).node(), "block");
+}
+
+v1::Node Sigmoid(const std::string& name) {
+  v1::Node node;
+  node.set_name(name);
+  node.mutable_op()->set_type("Sigmoid");
+  return node;
+}
+
+TEST(MutableModelTest, ANodeIsInsertedBeforeOneInput) {
+  MutableModel model(SmallNet(), ops::FindOp);
+  const NodeHandle conv = model.Find("conv2")->front();
+  ASSERT_TRUE(model.InsertBefore(conv, Sigmoid("gate")).ok());
+  EXPECT_EQ(Find(model.model(), "conv2")->inputs(0).node(), "gate");
+  EXPECT_EQ(Find(model.model(), "gate")->inputs(0).node(), "relu");
+
+  const NodeHandle again = model.Find("conv2")->front();
+  EXPECT_THAT(model.InsertBefore(again, Sigmoid("other"), 1).ToString(),
+              HasSubstr("node 'conv2' has 1 inputs, and none of number 1"));
+  EXPECT_FALSE(model.InsertBefore(again, Sigmoid("relu")).ok()) << "the name is taken";
+}
+
+TEST(MutableModelTest, AnInputIsReadFromAnotherNode) {
+  MutableModel model(SmallNet(), ops::FindOp);
+  const NodeHandle dropout = model.Find("dropout")->front();
+  v1::Edge source;
+  source.set_node("conv2");
+  ASSERT_TRUE(model.Rewire(dropout, 0, source).ok());
+  EXPECT_EQ(Find(model.model(), "dropout")->inputs(0).node(), "conv2");
+  EXPECT_THAT(model.Rewire(dropout, -1, source).ToString(), HasSubstr("none of number -1"));
 }
 
 TEST_F(GraphSpaceTest, AMutatorThatThrowsIsAnError) {

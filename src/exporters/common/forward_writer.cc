@@ -4,10 +4,17 @@
 #include "absl/strings/strip.h"
 #include "src/base/status.h"
 #include "src/exporters/common/module_tree.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 
 namespace lanista::exporters {
 namespace {
+
+// Whether the node's expression is written wherever its value is read, instead of being assigned to a variable.
+bool IsInline(const v1::Node& node) {
+  const graph::BuiltIn built_in = graph::BuiltInOf(node);
+  return IsConstant(node) || built_in == graph::BuiltIn::kParameter || built_in == graph::BuiltIn::kTraining;
+}
 
 std::string LastPart(const std::string& name) {
   const size_t dot = name.rfind('.');

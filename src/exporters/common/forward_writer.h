@@ -48,8 +48,6 @@ class ForwardWriter {
  protected:
   // The node's computation as an expression; `inputs` are in the order of its edges.
   virtual absl::StatusOr<std::string> Expression(const v1::Node& node, const std::vector<Input>& inputs) = 0;
-  // Whether the node's expression is written wherever its value is read, instead of being assigned to a variable.
-  virtual bool IsInline(const v1::Node& node) = 0;
   // Appends an assignment; `targets` has one entry for each output of the node.
   virtual void Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,
                       Lines* lines) = 0;

@@ -245,11 +245,6 @@ absl::StatusOr<std::string> CppForward::CallModule(const v1::Node& node, const s
   return absl::StrCat(member, "->forward(", absl::StrJoin(arguments, ", "), ")");
 }
 
-bool CppForward::IsInline(const v1::Node& node) {
-  const graph::BuiltIn built_in = graph::BuiltInOf(node);
-  return IsConstant(node) || built_in == graph::BuiltIn::kParameter || built_in == graph::BuiltIn::kTraining;
-}
-
 void CppForward::Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,
                         Lines* lines) {
   const auto assign = [&](const Target& target, size_t slot, const std::string& value) {

@@ -32,7 +32,6 @@ class CppForward : public ForwardWriter {
 
  protected:
   absl::StatusOr<std::string> Expression(const v1::Node& node, const std::vector<Input>& inputs) override;
-  bool IsInline(const v1::Node& node) override;
   void Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,
               Lines* lines) override;
   void Branch(const v1::Node& node, const std::vector<Target>& targets, const Lines& training, const Lines& evaluation,

@@ -178,11 +178,6 @@ absl::StatusOr<std::string> PythonForward::AtenCall(const v1::Node& node, const 
   return DispatcherCall(node.op().type(), arguments, model_.signatures);
 }
 
-bool PythonForward::IsInline(const v1::Node& node) {
-  const graph::BuiltIn built_in = graph::BuiltInOf(node);
-  return IsConstant(node) || built_in == graph::BuiltIn::kParameter || built_in == graph::BuiltIn::kTraining;
-}
-
 void PythonForward::Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,
                            Lines* lines) {
   if (const size_t call = expression.find(kAppend); IsAppend(node) && call != std::string::npos) {

@@ -1,8 +1,8 @@
-#include "src/api/registrations.h"
+#include "src/base/registrations.h"
 
 #include "gtest/gtest.h"
 
-namespace lanista::api {
+namespace lanista {
 namespace {
 
 TEST(RegistrationsTest, AdmitsNamesThatAreFree) {
@@ -37,4 +37,4 @@ TEST(RegistrationsTest, NothingIsAdmittedAfterInit) {
 }
 
 }  // namespace
-}  // namespace lanista::api
+}  // namespace lanista

@@ -1,14 +1,14 @@
 // What a program has registered at run time, before lanista::Init, and what was wrong with that.
-#ifndef LANISTA_SRC_API_REGISTRATIONS_H_
-#define LANISTA_SRC_API_REGISTRATIONS_H_
+#ifndef LANISTA_SRC_BASE_REGISTRATIONS_H_
+#define LANISTA_SRC_BASE_REGISTRATIONS_H_
 
 #include <mutex>
+#include <set>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 
-namespace lanista::api {
+namespace lanista {
 
 // Functions that register return nothing: what is wrong is kept here, and no experiment starts then. Thread-safe.
 class Registrations {
@@ -16,9 +16,9 @@ class Registrations {
   // Those of this program.
   static Registrations& Get();
 
-  // Whether a component of this kind ("evaluator") may get the name; `taken`: the names of its kind. If it may not,
-  // status() says why.
-  bool Admit(const std::string& kind, const std::string& name, const std::vector<std::string>& taken);
+  // Whether a component of this kind ("evaluator") may get the name; `taken`: those that it may not have
+  // (taken_names.h). If it may not, status() says why.
+  bool Admit(const std::string& kind, const std::string& name, const std::set<std::string>& taken);
 
   // From now on nothing may be registered: trial processes would not know of it.
   void Close();
@@ -33,6 +33,6 @@ class Registrations {
   absl::Status status_;
 };
 
-}  // namespace lanista::api
+}  // namespace lanista
 
-#endif  // LANISTA_SRC_API_REGISTRATIONS_H_
+#endif  // LANISTA_SRC_BASE_REGISTRATIONS_H_

@@ -1,17 +1,15 @@
-#include "src/api/registrations.h"
-
-#include <algorithm>
+#include "src/base/registrations.h"
 
 #include "absl/strings/str_cat.h"
 
-namespace lanista::api {
+namespace lanista {
 
 Registrations& Registrations::Get() {
   static auto* const registrations = new Registrations;
   return *registrations;
 }
 
-bool Registrations::Admit(const std::string& kind, const std::string& name, const std::vector<std::string>& taken) {
+bool Registrations::Admit(const std::string& kind, const std::string& name, const std::set<std::string>& taken) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string problem;
   if (closed_) {
@@ -20,7 +18,7 @@ bool Registrations::Admit(const std::string& kind, const std::string& name, cons
         "before Init");
   } else if (name.empty()) {
     problem = "needs a name: configurations refer to it by its name";
-  } else if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
+  } else if (taken.count(name) > 0) {
     problem = "is registered twice: give one of the two another name";
   }
   if (problem.empty()) return true;
@@ -38,4 +36,4 @@ absl::Status Registrations::status() const {
   return status_;
 }
 
-}  // namespace lanista::api
+}  // namespace lanista
