@@ -15,6 +15,7 @@
 #include "include/lanista/main.h"
 #include "src/base/registrations.h"
 #include "src/base/status.h"
+#include "src/launcher/console.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/standard_streams.h"
 #include "src/trial/trial_main.h"
@@ -49,7 +50,7 @@ void Init(int argc, char** argv) {
   Registrations::Get().Close();
   if (IsTrialProcess(argc, argv)) {
     if (const absl::Status status = Registrations::Get().status(); !status.ok()) {
-      std::fprintf(stderr, "lanista: error: %s\n", std::string(status.message()).c_str());
+      PrintError(status.message());
       _exit(EXIT_FAILURE);
     }
     _exit(TrialMain());

@@ -1,11 +1,11 @@
 #include "src/trial/main.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <string>
 
 #include "absl/status/status.h"
 #include "src/base/registrations.h"
+#include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/launcher.h"
 #include "src/trial/trial_main.h"
@@ -15,7 +15,7 @@ namespace lanista {
 
 int Main(int argc, char** argv) {
   if (const absl::Status status = Registrations::Get().status(); !status.ok()) {
-    std::fprintf(stderr, "lanista: error: %s\n", std::string(status.message()).c_str());
+    PrintError(status.message());
     return kExitUsage;
   }
   if (argc > 1 && std::string(argv[1]) == kTrialProcessFlag) return TrialMain();
