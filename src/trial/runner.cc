@@ -25,6 +25,7 @@
 #include "src/trial/graph_requests.h"
 #include "src/trial/merged_trial.h"
 #include "src/trial/model_context.h"
+#include "src/trial/onednn_check.h"
 #include "src/trial/program_id.h"
 #include "src/trial/space_files.h"
 #include "src/trial/torch_device.h"
@@ -67,6 +68,14 @@ void ResetTorch(const v1::TrialSpec& spec, const v1::Device& device) {
 std::function<void(const std::shared_ptr<nn::Model>&)> ShareWhatIsAlike(int models) {
   if (models == 1) return [](const auto&) {};
   return [prefix = SharedPrefix::Create()](const std::shared_ptr<nn::Model>& model) { prefix->Add(model); };
+}
+
+// What people have to know of oneDNN on `device`, empty if nothing. Runners may share a process: each asks before it
+// computes, and the first one's answer is that of all.
+std::string OneDnnWarning(const v1::Device& device) {
+  if (device.kind() == v1::DeviceKind::GPU) return "";
+  static const auto* const warning = new std::string(TurnOffWrongOneDnn());
+  return *warning;
 }
 
 c10::OptionalDeviceGuard GuardDevice(const v1::Device& device) {
@@ -127,12 +136,15 @@ void TrialRunner::SetUp(const v1::Setup& setup) {
   device_.set_threads(std::max(1, device_.threads()));
   at::set_num_threads(device_.threads());
   data::ShareDataIn(setup.shared_data());
-  prepared_bytes_ = PrivateBytes();
   v1::TrialEvent event;
   event.mutable_ready()->set_pid(getpid());
   event.mutable_ready()->set_libtorch_version(TORCH_VERSION);
-  const absl::Status usable = GuardStatus([this] { return CheckTorchDevice(device_); });
+  const absl::Status usable = GuardStatus([this] {
+    onednn_warning_ = OneDnnWarning(device_);
+    return CheckTorchDevice(device_);
+  });
   if (!usable.ok()) *event.mutable_ready()->mutable_error() = StatusToProto(usable);
+  prepared_bytes_ = PrivateBytes();
   emit_(event);
 }
 
@@ -161,6 +173,7 @@ void TrialRunner::Discover(const v1::Discover& request) {
     if (data.has_value()) *discovered.mutable_space()->mutable_data() = *data;
     LANISTA_RETURN_IF_ERROR((*evaluator)->CheckSpace(discovered.mutable_space()));
     for (v1::FileDigest& file : (*evaluator)->Files()) *discovered.mutable_space()->add_files() = std::move(file);
+    if (!onednn_warning_.empty()) discovered.mutable_space()->add_warnings(onednn_warning_);
     if (request.space().has_choices()) return absl::OkStatus();  // There are no models to try.
     const int warnings = discovered.space().warnings_size();
     if (request.trying_failed().empty()) {
