@@ -6,7 +6,9 @@
 
 #include <tuple>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "src/trial/torch_guard.h"
 
 namespace lanista {
 namespace {
@@ -40,15 +42,18 @@ double Difference(at::Tensor (*compute)()) {
 
 std::string TurnOffWrongOneDnn(double tolerance) {
   if (!at::hasMKLDNN() || !at::globalContext().userEnabledMkldnn()) return "";
-  const at::NoGradGuard no_gradients;  // With gradients, LSTMs take another way.
-  for (at::Tensor (*compute)() : {TransposedConvolution, Lstm}) {
-    const double difference = Difference(compute);
-    if (difference <= tolerance) continue;
-    at::globalContext().setUserEnabledMkldnn(false);
-    return absl::StrCat("oneDNN computes wrongly on this processor (LibTorch " TORCH_VERSION ", a number is ",
-                        difference, " off): convolutions and LSTMs run without it; see docs/troubleshooting.md");
-  }
-  return "";
+  const absl::Status right = GuardStatus([tolerance]() -> absl::Status {
+    const at::NoGradGuard no_gradients;  // With gradients, LSTMs take another way.
+    for (at::Tensor (*compute)() : {TransposedConvolution, Lstm}) {
+      const double difference = Difference(compute);
+      if (!(difference <= tolerance)) return absl::InternalError(absl::StrCat("a number is ", difference, " off"));
+    }
+    return absl::OkStatus();
+  });
+  if (right.ok()) return "";
+  at::globalContext().setUserEnabledMkldnn(false);
+  return absl::StrCat("oneDNN computes wrongly on this processor (LibTorch " TORCH_VERSION ": ", right.message(),
+                      "): convolutions and LSTMs run without it; see docs/troubleshooting.md");
 }
 
 }  // namespace lanista

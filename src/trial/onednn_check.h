@@ -9,8 +9,9 @@ namespace lanista {
 // Turns oneDNN off in this process where it computes wrongly on this processor: LibTorch's own code computes the same
 // then. Debian 13's oneDNN 3.7.2 was seen to do so on an AMD EPYC of family 26, without an error, where the channels do
 // not fill a vector register. Two small computations that went wrong there are compared with those of LibTorch's own
-// code; `tolerance` is the largest difference of a number that is right. Takes tens of milliseconds. Returns a
-// warning for people, empty where oneDNN is right, off, or missing. No other thread may compute meanwhile.
+// code; `tolerance` is the largest difference of a number that is right, and an exception is as wrong. Takes tens of
+// milliseconds. Returns a warning for people, empty where oneDNN is right, off, or missing. No other thread may compute
+// meanwhile.
 std::string TurnOffWrongOneDnn(double tolerance = 1e-4);
 
 }  // namespace lanista

@@ -139,10 +139,8 @@ void TrialRunner::SetUp(const v1::Setup& setup) {
   v1::TrialEvent event;
   event.mutable_ready()->set_pid(getpid());
   event.mutable_ready()->set_libtorch_version(TORCH_VERSION);
-  const absl::Status usable = GuardStatus([this] {
-    onednn_warning_ = OneDnnWarning(device_);
-    return CheckTorchDevice(device_);
-  });
+  OneDnnWarning(device_);  // Turns oneDNN off where it is wrong, before anything is computed.
+  const absl::Status usable = GuardStatus([this] { return CheckTorchDevice(device_); });
   if (!usable.ok()) *event.mutable_ready()->mutable_error() = StatusToProto(usable);
   prepared_bytes_ = PrivateBytes();
   emit_(event);
@@ -173,7 +171,8 @@ void TrialRunner::Discover(const v1::Discover& request) {
     if (data.has_value()) *discovered.mutable_space()->mutable_data() = *data;
     LANISTA_RETURN_IF_ERROR((*evaluator)->CheckSpace(discovered.mutable_space()));
     for (v1::FileDigest& file : (*evaluator)->Files()) *discovered.mutable_space()->add_files() = std::move(file);
-    if (!onednn_warning_.empty()) discovered.mutable_space()->add_warnings(onednn_warning_);
+    if (const std::string warning = OneDnnWarning(device_); !warning.empty())
+      discovered.mutable_space()->add_warnings(warning);
     if (request.space().has_choices()) return absl::OkStatus();  // There are no models to try.
     const int warnings = discovered.space().warnings_size();
     if (request.trying_failed().empty()) {

@@ -53,8 +53,6 @@ class TrialRunner final : public RequestHandler {
   const bool redirect_output_;
   const nn::SearchGuard search_;
   v1::Device device_;
-  // Set where oneDNN is turned off in this process: discoveries tell it.
-  std::string onednn_warning_;
   // Whether the current trial is canceled: asked every batch.
   std::atomic<bool> canceled_{false};
   std::mutex mutex_;
