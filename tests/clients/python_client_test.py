@@ -344,8 +344,13 @@ class Script(service_pb2_grpc.ExperimentServiceServicer):
         # What Create and Watch do, one call after the other.
         self.create = itertools.repeat(lambda context: None)
         self.watch = iter(())
-        # What Download answers.
+        # What Download answers, and before that so many calls fail.
         self.download = []
+        self.lost_downloads = 0
+        # What Upload does, one call after the other.
+        self.uploads = iter(())
+        # What FindPaths knows.
+        self.sees_all = True
 
     def List(self, request, context):
         self.metadata.append(dict(context.invocation_metadata()))
@@ -362,9 +367,15 @@ class Script(service_pb2_grpc.ExperimentServiceServicer):
         return service_pb2.CreateExperimentReply(experiment="made-1")
 
     def FindPaths(self, request, context):
-        return service_pb2.FindPathsReply(found=[True] * len(request.paths))
+        return service_pb2.FindPathsReply(found=[self.sees_all] * len(request.paths))
+
+    def Upload(self, requests, context):
+        return next(self.uploads)(requests, context)
 
     def Download(self, request, context):
+        if self.lost_downloads > 0:
+            self.lost_downloads -= 1
+            context.abort(grpc.StatusCode.UNAVAILABLE, "lost")
         return iter(self.download)
 
     def Watch(self, request, context):
@@ -480,6 +491,7 @@ class ScriptedHead(Folder):
             Reply(warning="no names"), listed(b"1-model-3.py", b"1-model-3.pt"), Reply(content=b"contentcon"),
             Reply(content=b"tent"),
         ]
+        self.script.lost_downloads = 2  # The head restarts.
         with self.assertWarnsRegex(UserWarning, "no names") as caught:
             paths = experiment.export(out, format="python")
         self.assertEqual(caught.filename, __file__)
@@ -510,6 +522,30 @@ class ScriptedHead(Folder):
         self.script.download = [listed(b"1-model-3.py")]
         with self.assertRaises(FileExistsError):
             experiment.export(out, format="python")
+
+    def test_an_upload_goes_on_when_the_head_is_back(self):
+        sent = []
+
+        def lost(requests, context):
+            next(requests)
+            yield service_pb2.UploadReply(wanted=service_pb2.UploadWanted(files=[0]))
+            context.abort(grpc.StatusCode.UNAVAILABLE, "lost")
+
+        def kept(requests, context):
+            sent.append(next(requests).list)
+            yield service_pb2.UploadReply(wanted=service_pb2.UploadWanted(complete=True))
+            yield service_pb2.UploadReply(folder="/kept")
+
+        self.script.sees_all = False
+        self.script.uploads = iter([lost, lost, kept])
+        port = self.serve()
+        self.submit(self.connect(port))
+        self.assertEqual(len(sent), 1)
+        self.assertIn("/kept/", str(self.script.creations[0].config))
+        # Not for ever, though each time the head has answered before it went.
+        self.script.uploads = itertools.repeat(lost)
+        with self.assertRaisesRegex(lanista_client.UnavailableError, "lost"):
+            self.submit(self.connect(port, away_limit=1))
 
     def test_whoever_leaves_a_watch_ends_it(self):
         self.script.watch = iter([itertools.count(1)])

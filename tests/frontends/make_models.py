@@ -658,8 +658,9 @@ def write_choices(python_path):
 
     @choices.basic_unit
     class Unit(nn.Module):
-        def __init__(self, width, depth):
+        def __init__(self, width, **options):
             super().__init__()
+            depth = options["depth"]
             self.fc1 = nn.Linear(width, 4 * depth)
             self.fc2 = nn.Linear(4 * depth, width)
 

@@ -6,13 +6,15 @@ import random
 import re
 import stat
 import time
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
 from lanista.errors import BY_CODE, InvalidArgumentError, LanistaError, UnavailableError
 from lanista.stubs import service_pb2_grpc
+
+_T = TypeVar("_T")
 
 # Seconds. Of calls that wait for nobody: a head that takes longer does not answer.
 _ANSWER_LIMIT = 120
@@ -93,6 +95,18 @@ class Connection:
     def absence(self) -> "Absence":
         """A new count of how long the head may be away."""
         return Absence(self._away_limit)
+
+    def persist(self, attempt: Callable[[], _T]) -> _T:
+        """Calls `attempt` again where it raises that the head has gone, until it has been away for too long. `attempt`
+        has no deadline of its own: one that the head names would come again."""
+        absence = self.absence()
+        while True:
+            try:
+                return attempt()
+            except UnavailableError as error:
+                if error.code == "DEADLINE_EXCEEDED":
+                    raise
+                absence.wait(error)
 
     def _answer(self, call: Callable, limit: Optional[float], again: bool) -> Any:
         absence = self.absence()

@@ -5,7 +5,7 @@ import os
 import re
 import uuid
 import warnings
-from typing import Iterator, List
+from typing import List
 
 import grpc
 
@@ -37,57 +37,63 @@ def receive_export(
 
     Raises what the head reports, LanistaError (DATA_LOSS) where something else comes than it has announced, and OSError.
     """
-    call = connection.stub.Download(request, metadata=connection.metadata())
+    # Nothing is written yet, so it may begin again.
+    download = connection.persist(lambda: _Download(connection, request))
     try:
-        replies = iter(call)
-        listed = _listed(replies, request.format)
-        paths = [os.path.join(out, os.fsdecode(file.name)) for file in listed]
+        for warning in download.warnings:
+            # Of whoever called Experiment.export.
+            warnings.warn(warning, stacklevel=3)
+        paths = [os.path.join(out, os.fsdecode(file.name)) for file in download.files]
         if not overwrite:
             for path in paths:
                 if os.path.lexists(path):
                     raise FileExistsError(f"{path} is not replaced: name another folder, or remove it")
         os.makedirs(out, exist_ok=True)
-        content = _Content(replies)
-        for path, file in zip(paths, listed):
-            _write(path, file, content)
-        content.end()
+        for path, file in zip(paths, download.files):
+            _write(path, file, download)
+        download.end()
         return paths
     except grpc.RpcError as error:
         raise reported_error(error) from None
     finally:
-        call.cancel()
+        download.cancel()
 
 
 def _damaged(what: str) -> LanistaError:
     return LanistaError(f"{what}: is the head another version?", "DATA_LOSS")
 
 
-def _listed(replies: Iterator[service_pb2.DownloadReply], format: str) -> List[service_pb2.DownloadFile]:
-    """What will come, once the head's warnings were handed on."""
-    for reply in replies:
-        if reply.HasField("warning"):
-            # Of whoever called Experiment.export.
-            warnings.warn(reply.warning, stacklevel=4)
-            continue
-        files = list(reply.list.files)
-        names = {file.name for file in files}
-        if not files or len(names) < len(files) or not all(_is_name(name, format) for name in names):
-            raise _damaged("the head lists files that no export writes")
-        return files
-    raise _damaged("the head has exported nothing")
+class _Download:
+    """An export that comes: the head has told what, and next are the bytes of all files."""
 
-
-class _Content:
-    """The bytes of all files."""
-
-    def __init__(self, replies: Iterator[service_pb2.DownloadReply]):
-        self._replies = replies
+    def __init__(self, connection: Connection, request: service_pb2.DownloadRequest):
+        self._call = connection.stub.Download(request, metadata=connection.metadata())
         self._piece = b""
+        self.warnings: List[str] = []
+        try:
+            self.files = self._listed(request.format)
+        except grpc.RpcError as error:
+            raise reported_error(error) from None
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _listed(self, format: str) -> List[service_pb2.DownloadFile]:
+        for reply in self._call:
+            if reply.HasField("warning"):
+                self.warnings.append(reply.warning)
+                continue
+            files = list(reply.list.files)
+            names = {file.name for file in files}
+            if not files or len(names) < len(files) or not all(_is_name(name, format) for name in names):
+                raise _damaged("the head lists files that no export writes")
+            return files
+        raise _damaged("the head has exported nothing")
 
     def read(self, most: int) -> bytes:
         """At most so many of the next bytes, and at least one."""
         if not self._piece:
-            self._piece = next((reply.content for reply in self._replies), b"")
+            self._piece = next((reply.content for reply in self._call), b"")
             if not self._piece:
                 raise _damaged("the head has ended the export before all of it had come")
         piece, self._piece = self._piece[:most], self._piece[most:]
@@ -95,11 +101,15 @@ class _Content:
 
     def end(self) -> None:
         """Nothing may follow."""
-        if self._piece or next(self._replies, None) is not None:
+        if self._piece or next(self._call, None) is not None:
             raise _damaged("the head sends more than it has announced")
 
+    def cancel(self) -> None:
+        """Ends it, whatever has come."""
+        self._call.cancel()
 
-def _write(path: str, file: service_pb2.DownloadFile, content: _Content) -> None:
+
+def _write(path: str, file: service_pb2.DownloadFile, content: _Download) -> None:
     """Writes a file beside its place, and puts it there when it is complete and on the disk."""
     unfinished = os.path.join(os.path.dirname(path), f".lanista.{uuid.uuid4()}")
     with open(unfinished, "xb") as output:

@@ -78,6 +78,10 @@ def _upload(connection: Connection, places: Dict[str, str]) -> str:
     folders: List[bytes] = []
     for path, place in places.items():
         _list(path, place, files, folders)
+    return connection.persist(lambda: _try_upload(connection, files, folders))
+
+
+def _try_upload(connection: Connection, files: List[_File], folders: List[bytes]) -> str:
     wanted: "queue.Queue[Optional[service_pb2.UploadWanted]]" = queue.Queue()
     errors: List[BaseException] = []
     call = connection.stub.Upload(_say(files, folders, wanted.get, errors), metadata=connection.metadata())
@@ -88,7 +92,7 @@ def _upload(connection: Connection, places: Dict[str, str]) -> str:
             wanted.put(reply.wanted)
     except grpc.RpcError as error:
         # gRPC says nothing of an exception in what it was given to send.
-        raise errors[0] if errors else reported_error(error)
+        raise errors[0] if errors else reported_error(error) from None
     finally:
         # Whoever waits for it ends.
         wanted.put(None)

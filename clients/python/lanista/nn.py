@@ -304,10 +304,19 @@ def _expression(value: Any) -> Expression:
     return Expression(lambda chosen: value, {"literal": _literal(value)}, {})
 
 
+def _gathered(arguments: inspect.BoundArguments) -> Dict[str, Any]:
+    """What a parameter such as **kwargs holds of a call: the dict that is among the arguments."""
+    for parameter in arguments.signature.parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            return arguments.arguments.get(parameter.name, {})
+    return {}
+
+
 def _expressions_in(arguments: inspect.BoundArguments) -> Dict[str, Expression]:
-    """The choices among a call's arguments (inspect.BoundArguments), by name."""
-    named = {**arguments.arguments, **arguments.arguments.get("kwargs", {})}
-    return {name: _expression(value) for name, value in named.items() if name != "kwargs" and _has_choice(value)}
+    """The choices among a call's arguments, by name."""
+    gathered = _gathered(arguments)
+    named = {**arguments.arguments, **gathered}
+    return {name: _expression(value) for name, value in named.items() if value is not gathered and _has_choice(value)}
 
 
 def _signature_of(cls: Type[torch.nn.Module]) -> inspect.Signature:
@@ -537,10 +546,11 @@ def basic_unit(cls: Type[torch.nn.Module]) -> Callable[..., torch.nn.Module]:
         if count > 64:
             raise ValueError(f"{cls.__name__}: its choices have {count} combinations, and a basic unit at most 64")
         instances = []
+        gathered = _gathered(bound)
         for combination in itertools.product(*choices.values()):
             chosen = dict(zip(choices, combination))
             for name, expression in expressions.items():
-                bound.arguments[name] = expression.evaluate(chosen)
+                (gathered if name in gathered else bound.arguments)[name] = expression.evaluate(chosen)
             instances.append(cls(*bound.args[1:], **bound.kwargs))
         return LinkedChoice(instances, choices, _places_of(expressions.values()))
 
