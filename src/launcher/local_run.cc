@@ -84,6 +84,8 @@ absl::StatusOr<std::string> LocalRun::Submit(const v1::ExperimentConfig& config,
 
 absl::Status LocalRun::Resume(const std::string& experiment, const v1::ExperimentConfig& config,
                               LocalHead::Watcher watcher) {
+  // It can be stopped while its space is discovered, before its first event.
+  if (page_ != nullptr) page_->Began(experiment);
   return head_->Resume(experiment, config, context_.line.durable, WithPage(std::move(watcher)));
 }
 

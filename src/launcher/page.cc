@@ -1,5 +1,6 @@
 #include "src/launcher/page.h"
 
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -48,13 +49,26 @@ class StoppingRunner : public ExperimentRunner {
   }
   absl::StatusOr<std::string> Create(const v1::ExperimentConfig&, const std::string&) override { return Refusal(); }
   absl::Status Resume(const std::string&, const v1::ExperimentConfig&, const Abandoned&) override { return Refusal(); }
+  bool Runs(const std::string& experiment) const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return experiment == experiment_;
+  }
   std::string WaitingFor(const std::string& experiment) override { return search_.waiting_for(experiment); }
   void Stop(const std::string& experiment, const std::string& reason) override { search_.stop(experiment, reason); }
+
+  // The search is this experiment.
+  void Began(const std::string& experiment) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    experiment_ = experiment;
+  }
 
  private:
   static absl::Status Refusal() { return absl::FailedPreconditionError("this process runs one search"); }
 
   const RunPage::Search search_;
+  mutable std::mutex mutex_;
+  // Protected by mutex_. Empty: it has not begun.
+  std::string experiment_;
 };
 
 }  // namespace
@@ -115,7 +129,11 @@ class RunPage::Impl {
   }
 
   const std::string& link() const { return server_->link(); }
-  void OnEvent(const v1::ExperimentEvent& event) { news_.Publish(event.experiment()); }
+  void Began(const std::string& experiment) { runner_.Began(experiment); }
+  void OnEvent(const v1::ExperimentEvent& event) {
+    Began(event.experiment());
+    news_.Publish(event.experiment());
+  }
 
  private:
   News news_;
@@ -140,6 +158,7 @@ absl::StatusOr<std::unique_ptr<RunPage>> RunPage::Start(const CommandLine& line,
 }
 
 const std::string& RunPage::link() const { return impl_->link(); }
+void RunPage::Began(const std::string& experiment) { impl_->Began(experiment); }
 void RunPage::OnEvent(const v1::ExperimentEvent& event) { impl_->OnEvent(event); }
 
 }  // namespace lanista

@@ -50,7 +50,9 @@ class RunPage {
   ~RunPage();
 
   const std::string& link() const;
-  // Tells the page that an event was recorded. Does not block.
+  // The search of this page is this experiment, and the page stops no other one. Without it, the first event tells.
+  void Began(const std::string& experiment);
+  // Tells the page that an event of its search was recorded. Does not block.
   void OnEvent(const v1::ExperimentEvent& event);
 
  private:

@@ -36,6 +36,10 @@ class ExperimentRunner {
   virtual absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config,
                               const Abandoned& abandoned) = 0;
 
+  // Whether an experiment that this process holds is this runner's: a process may have several. A new one may become so
+  // a moment after its journal is there. Does not block.
+  virtual bool Runs(const std::string& /*experiment*/) const { return true; }
+
   // What is lacking (a device, a node with the right program, room on the disk) so that an experiment of this runner's
   // could go on; empty: nothing.
   virtual std::string WaitingFor(const std::string& /*experiment*/) { return ""; }

@@ -41,7 +41,8 @@ absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next(Form form) {
   LANISTA_ASSIGN_OR_RETURN(JournalReader opened, JournalReader::Open(folder_));
   const auto journal = std::make_shared<const JournalReader>(std::move(opened));
   const JournalReader& reader = *journal;
-  waiter_->polls = reader.holder() != getpid();
+  // Whoever else runs it publishes no news here.
+  waiter_->polls = reader.holder() != getpid() || (runner_ != nullptr && !runner_->Runs(id_));
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
   Batch batch;
   batch.more = !reader.holder().has_value() || IsFinal(state.change.state());
@@ -77,9 +78,8 @@ absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next(Form form) {
     return batch;
   }
   if (reader.holder().has_value()) return batch;
-  const std::string& id = reader.experiment().experiment();
-  return absl::AbortedError(
-      absl::StrCat("the process that ran ", id, " ended before the experiment did; `resume ", id, "` goes on with it"));
+  return absl::AbortedError(absl::StrCat("the process that ran ", id_, " ended before the experiment did; `resume ",
+                                         id_, "` goes on with it"));
 }
 
 absl::StatusOr<std::unique_ptr<ExperimentWatch>> Experiments::Watch(const v1::WatchRequest& request,
@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<ExperimentWatch>> Experiments::Watch(const v1::Wa
   LANISTA_RETURN_IF_ERROR(CheckRange(request.after(), 0, std::numeric_limits<int64_t>::max(), "after"));
   LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
   LANISTA_ASSIGN_OR_RETURN(std::string folder, state_dir_.ExperimentFolder(id));
-  std::unique_ptr<ExperimentWatch> watch(new ExperimentWatch(std::move(folder), request.after()));
+  std::unique_ptr<ExperimentWatch> watch(new ExperimentWatch(id, std::move(folder), runner_, request.after()));
   watch->waiter_ = news_.Wait(id, std::move(wake));
   return watch;
 }

@@ -96,6 +96,10 @@ absl::StatusOr<v1::StopExperimentReply> Experiments::Stop(const v1::StopExperime
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   // Whatever its state: one that has come to its end may be about to go on.
   if (reader.holder() == getpid()) {
+    if (!news_.WaitUntil(id, options_.patience.known, [&] { return runner_->Runs(id); })) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(id, " is another search of this process: stop it where it was started"));
+    }
     runner_->Stop(id, request.reason().empty() ? "stopped by a client" : OneLine(request.reason()));
     return reply;
   }

@@ -59,9 +59,13 @@ class ExperimentWatch {
  private:
   friend class Experiments;
 
-  ExperimentWatch(std::string folder, int64_t after) : folder_(std::move(folder)), after_(after) {}
+  ExperimentWatch(std::string id, std::string folder, const ExperimentRunner* runner, int64_t after)
+      : id_(std::move(id)), folder_(std::move(folder)), runner_(runner), after_(after) {}
 
+  const std::string id_;
   const std::string folder_;
+  // Null: nothing is run here.
+  const ExperimentRunner* const runner_;
   int64_t after_;
   std::shared_ptr<News::Waiter> waiter_;
 };
@@ -114,6 +118,8 @@ class Experiments {
     absl::Duration running = absl::Seconds(30);
     // Until an experiment that has come to its end is let go of.
     absl::Duration release = absl::Seconds(10);
+    // Until the runner knows of an experiment whose journal is there.
+    absl::Duration known = absl::Seconds(1);
   };
   struct Options {
     // Create makes no more where the state folder has so many.

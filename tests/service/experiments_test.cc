@@ -316,6 +316,24 @@ TEST_F(ExperimentsTest, OnlyWhatRunsHereIsStoppedAndWhatRunsIsNotDeleted) {
   EXPECT_TRUE(absl::IsNotFound(experiments_.Stop(stop).status()));
 }
 
+TEST_F(ExperimentsTest, WhatAnotherRunnerOfTheProcessRunsIsNotStopped) {
+  Create("a-1");
+  runner_.of_another_ = "a-1";
+  v1::StopExperimentRequest stop;
+  stop.set_experiment("a-1");
+  EXPECT_THAT(Error(experiments_.Stop(stop), absl::StatusCode::kFailedPrecondition),
+              HasSubstr("a-1 is another search of this process: stop it where it was started"));
+  EXPECT_THAT(runner_.calls_, IsEmpty());
+  // Its news are not told here: who watches it looks again and again.
+  Signal woken;
+  v1::WatchRequest watch;
+  watch.set_experiment("a-1");
+  const auto watched = experiments_.Watch(watch, [&woken] { woken.Give(); });
+  ASSERT_TRUE(watched.ok()) << watched.status();
+  ASSERT_TRUE((*watched)->Next().ok());
+  woken.Wait();
+}
+
 TEST_F(ExperimentsTest, WhatIsAboutToGoOnAfterItsEndCanBeStopped) {
   Create("a-1");
   Write("a-1", "records { state { state: STOPPED } }");

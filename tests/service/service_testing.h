@@ -52,6 +52,7 @@ class FakeRunner : public ExperimentRunner {
     calls_.push_back(absl::StrCat("stop ", experiment, ": ", reason));
   }
 
+  bool Runs(const std::string& experiment) const override { return experiment != of_another_; }
   std::string WaitingFor(const std::string& experiment) override { return "a device for " + experiment; }
 
   v1::ExperimentConfig config_;
@@ -60,6 +61,8 @@ class FakeRunner : public ExperimentRunner {
   std::function<absl::StatusOr<v1::Validated>(const Abandoned&)> on_validate_;
   // What Resume does.
   std::function<void()> on_resume_;
+  // An experiment that this process holds, and another runner runs.
+  std::string of_another_;
   // So many calls of Create get no answer.
   int lost_creations_ = 0;
 };
