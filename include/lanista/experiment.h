@@ -152,8 +152,8 @@ class Experiment {
                                            const std::vector<std::string>& overrides = {},
                                            ExperimentSettings settings = {});
 
-  // Where it still runs, it is interrupted: nothing that was reported is lost, and Resume goes on with it. REQUIRES:
-  // not called by the callback.
+  // Where it still runs, it is interrupted: nothing that was reported is lost, and Resume goes on with it. Waits for a
+  // call of the callback that is under way; events behind it are not told. REQUIRES: not called by the callback.
   ~Experiment();
 
   // An Experiment can be moved while it runs. What is left behind may only be destroyed or assigned to.
@@ -182,8 +182,9 @@ class Experiment {
   // program, and that of its nodes, has to have the components that the configuration names; files that it names are
   // uploaded, unless the head sees the same under the same path. Wait then watches it, and calls the callback, on its
   // own thread; Stop, Status, TopModels and Export ask the head. What is wrong with the space becomes the experiment's
-  // state. Errors: the configuration's, and UNAVAILABLE: no head can be reached at the address. lanista/client.h has
-  // the head's other experiments, too.
+  // state. Errors: the configuration's, and UNAVAILABLE: no head can be reached at the address. After an error it may
+  // be called again, also where the head had the search already: there will be one. ALREADY_EXISTS: it had, and a file
+  // of it has changed since. lanista/client.h has the head's other experiments, too.
   absl::Status Submit(const HeadSettings& head);
 
   // Asks the search to stop: running trials are canceled, and Wait returns soon. Returns at once. Does nothing after

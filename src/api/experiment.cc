@@ -15,6 +15,7 @@
 #include "src/base/guard.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
+#include "src/base/unique_id.h"
 #include "src/base/utf8.h"
 #include "src/config/config.h"
 #include "src/config/paths.h"
@@ -101,6 +102,12 @@ class Experiment::Impl {
     earlier_ = std::move(earlier);
   }
 
+  // The head first: its events reach the display, which reads its counters.
+  ~Impl() {
+    if (run_ != nullptr) run_->End();
+    display_.reset();
+  }
+
   absl::Status OnEvent(EventCallback callback) {
     LANISTA_ASSIGN_OR_RETURN(const Call call, Enter("OnEvent"));
     if (run_ != nullptr || head_ != nullptr) {
@@ -136,7 +143,7 @@ class Experiment::Impl {
     }
     LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, api::CheckedConfig(config_));
     LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadClient> head, api::ConnectTo(settings));
-    LANISTA_ASSIGN_OR_RETURN(const std::string id, api::SubmitTo(*head, std::move(config), /*request_id=*/""));
+    LANISTA_ASSIGN_OR_RETURN(const std::string id, api::SubmitTo(*head, std::move(config), request_id_));
     watched_.set_experiment(id);
     const std::lock_guard<std::mutex> lock(mutex_);
     head_ = std::move(head);
@@ -161,7 +168,13 @@ class Experiment::Impl {
       request.set_reason(reason);
     }
     // Once there is one, it stays.
-    return head_->Stop(request).status();
+    const absl::Status status = head_->Stop(request).status();
+    if (!absl::IsFailedPrecondition(status)) return status;
+    // It may have come to its end before Wait has seen it.
+    const absl::StatusOr<ExperimentStatus> now = Status();
+    v1::ExperimentState::State state;
+    const bool has_ended = now.ok() && v1::ExperimentState::State_Parse(now->state, &state) && IsFinal(state);
+    return has_ended ? absl::OkStatus() : status;
   }
 
   std::string id() const {
@@ -186,6 +199,11 @@ class Experiment::Impl {
   HeadClient* Head() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return head_.get();
+  }
+
+  absl::StatusOr<ExperimentStatus> Status() const {
+    LANISTA_ASSIGN_OR_RETURN(const Json document, Show(/*best=*/1));
+    return api::StatusOf(document);
   }
 
   absl::StatusOr<std::vector<FoundModel>> TopModels(int k) const {
@@ -345,11 +363,10 @@ class Experiment::Impl {
       SetPhase(Phase::kEnded);
       run_->End();
     }
-    const absl::StatusOr<Json> document = Show(/*best=*/1);
-    outcome_ = document.ok() ? OutcomeOf(*document) : document.status();
+    LANISTA_ASSIGN_OR_RETURN(const Json document, Show(/*best=*/1));
     const std::lock_guard<std::mutex> lock(mutex_);
     // Whoever stopped it knows that there may be no model yet. A Stop may also have failed, or come after the end.
-    if (stopped_ && document.ok() && (*document)["status"] == "STOPPED") outcome_ = absl::OkStatus();
+    outcome_ = stopped_ && document["status"] == "STOPPED" ? absl::OkStatus() : OutcomeOf(document);
     return *outcome_;
   }
 
@@ -403,6 +420,8 @@ class Experiment::Impl {
   const CommandLine line_;
   const v1::ExperimentConfig config_;
   std::optional<EarlierExperiment> earlier_;
+  // A Submit that is called again after an error makes no second experiment.
+  const std::string request_id_ = NewUniqueId();
 
   // Used by the thread that is in a Call; not changed while events come.
   EventCallback callback_;
@@ -423,7 +442,7 @@ class Experiment::Impl {
 
   // Changed by the thread that is in a Call, under mutex_, and once. Null: the experiment is this process's.
   std::unique_ptr<HeadClient> head_;
-  // Changed by the thread that is in a Call, and `run_` under mutex_. `run_` ends first: its events reach the display.
+  // Changed by the thread that is in a Call, and `run_` under mutex_.
   std::optional<RunDisplay> display_;
   std::unique_ptr<LocalRun> run_;
 };
@@ -462,10 +481,7 @@ absl::Status Experiment::Stop(const std::string& reason) { return impl_->Stop(re
 std::string Experiment::id() const { return impl_->id(); }
 std::string Experiment::page_link() const { return impl_->page_link(); }
 
-absl::StatusOr<ExperimentStatus> Experiment::Status() const {
-  LANISTA_ASSIGN_OR_RETURN(const Json document, impl_->Show(/*best=*/1));
-  return api::StatusOf(document);
-}
+absl::StatusOr<ExperimentStatus> Experiment::Status() const { return impl_->Status(); }
 
 absl::StatusOr<std::vector<FoundModel>> Experiment::TopModels(int k) const {
   LANISTA_RETURN_IF_ERROR(api::CheckTop("Experiment::TopModels", k));

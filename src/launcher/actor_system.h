@@ -12,6 +12,7 @@
 #include "actors/message_types.h"
 #include "caf/actor_system_config.hpp"
 #include "caf/atom.hpp"
+#include "caf/logger.hpp"
 #include "src/base/logging.h"
 
 namespace lanista {
@@ -25,6 +26,17 @@ struct ActorSystemConfig : caf::actor_system_config {
     // The few event-based actors do little each; processors are for training.
     set("scheduler.max-threads", static_cast<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)));
   }
+};
+
+// Stands in a call that spawns or asks actors, on a thread that is none of their system's. CAF gives each such thread a
+// part of the system's logger, and the system's destructor waits until nobody has one: at the end of the call the
+// thread gives its part back. Else nobody but this thread, or its end, could end the system.
+class ForeignCall {
+ public:
+  ForeignCall() = default;
+  ~ForeignCall() { caf::logger::set_current_actor_system(nullptr); }
+  ForeignCall(const ForeignCall&) = delete;
+  ForeignCall& operator=(const ForeignCall&) = delete;
 };
 
 // Whether an actor did not end in time. The process must then end with _exit, so that nothing which that actor may

@@ -15,6 +15,7 @@
 #include "actors/message_types.h"
 #include "caf/actor_system.hpp"
 #include "caf/event_based_actor.hpp"
+#include "src/launcher/actor_system.h"
 
 namespace lanista {
 
@@ -80,6 +81,7 @@ class BlockingRequests {
   // Sends a request; `done` gets the answer, or UNAVAILABLE if the actor ends first.
   template <typename Answer, typename Actor, typename... Message>
   void Request(const Actor& actor, std::function<void(absl::StatusOr<Answer>)> done, Message... message) {
+    const ForeignCall call;
     system_.spawn([actor, done = std::move(done), message...](caf::event_based_actor* self) {
       self->monitor(actor);
       self->set_down_handler([self, done](const caf::down_msg&) {

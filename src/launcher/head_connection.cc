@@ -31,6 +31,9 @@ absl::StatusOr<HeadAccess> HeadAccessOf(const CommandLine& line) {
     access.address = *address;
   }
   const SafetyOptions& safety = line.safety;
+  if (safety.tls_cert.empty() != safety.tls_key.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key: name both, or none");
+  }
   access.tls = safety.tls || !safety.tls_ca.empty() || !safety.tls_cert.empty();
   access.insecure = line.insecure;
   const char* const default_token_file = std::getenv("LANISTA_TOKEN_FILE");

@@ -66,10 +66,35 @@ class FinalStates {
   std::map<std::string, v1::StateChanged> states_;
 };
 
+// Calls the launcher's function until it is closed: events that still wait then are told to nobody. Thread-safe.
+class Listener {
+ public:
+  explicit Listener(LocalHead::Watcher watcher) : watcher_(std::move(watcher)) {}
+
+  void OnEvent(const v1::ExperimentEvent& event) {
+    if (closed_) return;  // Without the lock, for which Close waits.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!closed_) watcher_(event);
+  }
+
+  // Waits for a call that is under way; afterwards there is none.
+  void Close() {
+    closed_ = true;
+    const std::lock_guard<std::mutex> lock(mutex_);
+  }
+
+ private:
+  const LocalHead::Watcher watcher_;
+  std::atomic<bool> closed_{false};
+  // Held during a call.
+  std::mutex mutex_;
+};
+
 // Passes events to the launcher's function, and ends after the last event.
-WatcherActor::behavior_type Watch(WatcherActor::pointer self, LocalHead::Watcher watcher, FinalStates* final_states) {
-  return {[self, watcher = std::move(watcher), final_states](const v1::ExperimentEvent& event) {
-    watcher(event);
+WatcherActor::behavior_type Watch(WatcherActor::pointer self, const std::shared_ptr<Listener>& listener,
+                                  FinalStates* final_states) {
+  return {[self, listener, final_states](const v1::ExperimentEvent& event) {
+    listener->OnEvent(event);
     if (!event.has_state() || !IsFinal(event.state().state())) return;
     final_states->Set(event.experiment(), event.state());
     self->quit();
@@ -109,6 +134,7 @@ class LocalHead::Impl {
         disk_room_(std::make_shared<DiskRoom>(options.keep_free)),
         shared_data_(devices_.size() > 1 ? options.shared_data : ""),
         system_(system_config_) {
+    const ForeignCall call;
     const SpawnWorker spawn_worker = [this, trial_program = options.trial_program](
                                          int number, const v1::Device& device,
                                          const WorkerOwnerActor& owner) -> WorkerActor {
@@ -157,6 +183,7 @@ class LocalHead::Impl {
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
     if (served_) caf::anon_send_exit(served_, caf::exit_reason::user_shutdown);
+    for (const std::shared_ptr<Listener>& listener : listeners_) listener->Close();
     std::vector<std::string> left = live_.WaitForNone(end_limit_);
     if (sources_.has_value()) {
       for (const std::string& source : sources_->Wait(kSourcesLimit)) {
@@ -194,6 +221,7 @@ class LocalHead::Impl {
 
   // Resumes these experiments; returns once the head has received all requests.
   void ResumeAll(const std::vector<v1::ResumeExperiment>& requests) {
+    const ForeignCall call;
     caf::scoped_actor self(system_);
     // Errors are logged.
     for (const v1::ResumeExperiment& request : requests) self->send(head_, request, served_);
@@ -211,6 +239,7 @@ class LocalHead::Impl {
     v1::AskWaiting ask;
     ask.set_experiment(experiment);
     std::string because;
+    const ForeignCall call;
     caf::scoped_actor self(system_);
     // If the service has ended, nothing waits for a device.
     self->request(service_, caf::infinite, std::move(ask))
@@ -219,8 +248,10 @@ class LocalHead::Impl {
   }
 
   WatcherActor MakeWatcher(Watcher watcher) {
+    const ForeignCall call;
     // Detached: the launcher's function may write to a slow terminal.
-    watchers_.push_back(system_.spawn<caf::detached>(Watch, std::move(watcher), &final_states_));
+    listeners_.push_back(std::make_shared<Listener>(std::move(watcher)));
+    watchers_.push_back(system_.spawn<caf::detached>(Watch, listeners_.back(), &final_states_));
     live_.Add(watchers_.back(), "the progress display");
     return watchers_.back();
   }
@@ -276,6 +307,7 @@ class LocalHead::Impl {
   std::optional<NodeBridge> nodes_;
   std::optional<NodeSources> sources_;
   HeadActor head_;
+  std::vector<std::shared_ptr<Listener>> listeners_;
   std::vector<WatcherActor> watchers_;
   // Null: the head serves nobody.
   WatcherActor served_;

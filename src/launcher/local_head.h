@@ -24,16 +24,16 @@
 namespace lanista {
 
 // Owns an actor system. Its calls may come from any thread. The destructor ends what runs (its journal says so: it can
-// be resumed) and waits for it, but not for ever: a user's strategy may compute for long, and a disk may hang. Calls
-// that block meanwhile get UNAVAILABLE.
+// be resumed) and waits for it, but not for ever: a user's strategy may compute for long, and a disk may hang. Only for
+// the call of a watcher that is under way it waits as long as that takes. Calls that block meanwhile get UNAVAILABLE.
 class LocalHead : public ExperimentRunner {
  public:
   // Whether a destructor gave up on some actor, which it named in the log. Then the process is to end without
   // destroying what that actor may use (_exit).
   static bool LeftActorsBehind();
 
-  // Called on a thread of the head's, one call at a time for each experiment, in order, and never after Wait returned.
-  // Must not block.
+  // Called on a thread of the head's, one call at a time for each experiment, in order, and never after Wait or End
+  // returned: both wait for the call that is under way. It may take its time, and then its events wait.
   using Watcher = std::function<void(const v1::ExperimentEvent&)>;
 
   struct Options {
@@ -42,7 +42,7 @@ class LocalHead : public ExperimentRunner {
     // How trial processes are started. Where the pool is not open, all data that a configuration names must be here.
     TrialProgram trial_program;
     // For a head that serves clients: gets the events of all experiments that Create and the Resume of ExperimentRunner
-    // start. The journals of these experiments say that they are served.
+    // start, and must not block. The journals of these experiments say that they are served.
     Watcher served = {};
     // The highest priority; experiments that ask for a higher one get this one.
     int max_priority = std::numeric_limits<int>::max();
@@ -68,8 +68,6 @@ class LocalHead : public ExperimentRunner {
   // none of its own (`local { cpu_slots: 0 }`). Errors: no such GPU, no memory to read, ...
   // INVALID_ARGUMENT, where the pool is not open: no device meets `config.requirements`.
   static absl::StatusOr<std::unique_ptr<LocalHead>> Start(Options options, const v1::ExperimentConfig& config);
-  // Threads that called WaitingFor or Validate must have ended: CAF's actor system waits for its logger, of which each
-  // thread that asked an actor keeps a part.
   ~LocalHead() override;
 
   // Discovers the space and checks the evaluator in a trial process; runs nothing. With plan_models > 0, the strategy
@@ -102,7 +100,7 @@ class LocalHead : public ExperimentRunner {
   void ResumeServed();
 
   // Ends what runs, as the destructor does. Calls that wait now, and later calls, return UNAVAILABLE even if the head
-  // is busy.
+  // is busy. Events that its watchers were not told yet are dropped.
   void End();
 
   std::string WaitingFor(const std::string& experiment) override;

@@ -87,7 +87,7 @@ class LocalRun {
   // Protected by mutex_: the head is not asked any more.
   bool ended_ = false;
 
-  // Destroyed first: it uses all of the above, and the head waits for threads that asked it.
+  // Destroyed first: it uses all of the above.
   std::unique_ptr<RunPage> page_;
 };
 

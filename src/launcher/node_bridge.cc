@@ -13,6 +13,7 @@
 #include "src/base/read_file.h"
 #include "src/base/status.h"
 #include "src/base/unique_id.h"
+#include "src/launcher/actor_system.h"
 
 namespace lanista {
 namespace {
@@ -65,6 +66,7 @@ void RememberNodes(const StateDir& state_dir, NodesOptions* options) {
 NodeBridge::NodeBridge(caf::actor_system* system, TrainingServiceActor service, NodesOptions options)
     : system_(*system) {
   options.service = std::move(service);
+  const ForeignCall call;
   nodes_ = system_.spawn<caf::detached>(Nodes, std::move(options));
 }
 
@@ -78,6 +80,7 @@ void NodeBridge::Lost(const NodeLinkPtr& link) { caf::anon_send(nodes_, link); }
 
 template <typename Answer, typename Message>
 void NodeBridge::Ask(Message message, std::function<void(absl::StatusOr<Answer>)> done) {
+  const ForeignCall call;
   system_.spawn([nodes = nodes_, message = std::move(message), done = std::move(done)](caf::event_based_actor* self) {
     self->request(nodes, caf::infinite, message)
         .then([done](Answer& answer) { done(std::move(answer)); },

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <system_error>
 
@@ -38,9 +39,12 @@ std::string ProgramName(const std::string& folder) {
   for (char& c : name) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
   }
-  // These are names of the project's own targets, of CMake's, or none at all.
-  const bool taken = name == "parts" || name == "test" || name == "all" || name == "install" || name == "help";
-  return name.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(name[0])) || taken ? "my_search" : name;
+  // The project's own target, those of CMake's generators (its policy CMP0037), and what Bazel calls Lanista.
+  static const auto* const kTaken = new std::set<std::string>{
+      "parts",   "all",        "ALL_BUILD",     "clean",     "edit_cache", "help",       "install",
+      "INSTALL", "preinstall", "rebuild_cache", "RUN_TESTS", "test",       "ZERO_CHECK", "lanista"};
+  const bool is_name = !name.empty() && absl::ascii_isalpha(static_cast<unsigned char>(name[0]));
+  return is_name && kTaken->count(name) == 0 ? name : "my_search";
 }
 
 absl::Status CheckFolder(const std::string& folder) {

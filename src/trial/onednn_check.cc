@@ -53,7 +53,7 @@ std::string TurnOffWrongOneDnn(double tolerance) {
   if (right.ok()) return "";
   at::globalContext().setUserEnabledMkldnn(false);
   return absl::StrCat("oneDNN computes wrongly on this processor (LibTorch " TORCH_VERSION ": ", right.message(),
-                      "): convolutions and LSTMs run without it; see docs/troubleshooting.md");
+                      "): on CPUs, convolutions and LSTMs run without it; see docs/troubleshooting.md");
 }
 
 }  // namespace lanista

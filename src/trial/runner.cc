@@ -70,10 +70,9 @@ std::function<void(const std::shared_ptr<nn::Model>&)> ShareWhatIsAlike(int mode
   return [prefix = SharedPrefix::Create()](const std::shared_ptr<nn::Model>& model) { prefix->Add(model); };
 }
 
-// What people have to know of oneDNN on `device`, empty if nothing. Runners may share a process: each asks before it
-// computes, and the first one's answer is that of all.
-std::string OneDnnWarning(const v1::Device& device) {
-  if (device.kind() == v1::DeviceKind::GPU) return "";
+// What people have to know of oneDNN, empty if nothing. Runners may share a process: each asks before it computes, and
+// the first one's answer is that of all. Where models are on a GPU, code of the user's may compute on the CPU.
+const std::string& OneDnnWarning() {
   static const auto* const warning = new std::string(TurnOffWrongOneDnn());
   return *warning;
 }
@@ -139,7 +138,7 @@ void TrialRunner::SetUp(const v1::Setup& setup) {
   v1::TrialEvent event;
   event.mutable_ready()->set_pid(getpid());
   event.mutable_ready()->set_libtorch_version(TORCH_VERSION);
-  OneDnnWarning(device_);  // Turns oneDNN off where it is wrong, before anything is computed.
+  OneDnnWarning();  // Turns oneDNN off where it is wrong, before anything is computed.
   const absl::Status usable = GuardStatus([this] { return CheckTorchDevice(device_); });
   if (!usable.ok()) *event.mutable_ready()->mutable_error() = StatusToProto(usable);
   prepared_bytes_ = PrivateBytes();
@@ -171,8 +170,7 @@ void TrialRunner::Discover(const v1::Discover& request) {
     if (data.has_value()) *discovered.mutable_space()->mutable_data() = *data;
     LANISTA_RETURN_IF_ERROR((*evaluator)->CheckSpace(discovered.mutable_space()));
     for (v1::FileDigest& file : (*evaluator)->Files()) *discovered.mutable_space()->add_files() = std::move(file);
-    if (const std::string warning = OneDnnWarning(device_); !warning.empty())
-      discovered.mutable_space()->add_warnings(warning);
+    if (!OneDnnWarning().empty()) discovered.mutable_space()->add_warnings(OneDnnWarning());
     if (request.space().has_choices()) return absl::OkStatus();  // There are no models to try.
     const int warnings = discovered.space().warnings_size();
     if (request.trying_failed().empty()) {

@@ -4,21 +4,27 @@
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "lanista/client.h"
 #include "lanista/dataset.h"
@@ -32,11 +38,16 @@
 #include "lanista/strategy.h"
 #include "lanista/transform.h"
 #include "nlohmann/json.hpp"
+#include "src/rpc/head_server.h"
+#include "src/service/experiments.h"
+#include "src/service/news.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 #include "src/views/trials_document.h"
 #include "tests/e2e/command.h"
+#include "tests/service/service_testing.h"
 #include "tests/storage/storage_testing.h"
+#include "tests/web/http_client.h"
 
 namespace lanista {
 namespace {
@@ -60,6 +71,13 @@ class SmallNet : public nn::ModelSpace {
  private:
   torch::nn::Linear hidden_{nullptr}, output_{nullptr};
   torch::nn::Dropout dropout_{nullptr};
+};
+
+// A SmallNet that is built once the file of parameter `while` is gone.
+struct HeldUpNet : SmallNet {
+  explicit HeldUpNet(const Params& params) {
+    while (std::filesystem::exists(params.Get<std::string>("while"))) std::this_thread::yield();
+  }
 };
 
 // Points of the plane and the side of a line on which they lie.
@@ -176,6 +194,7 @@ void RegisterSourcesOfOneName() {
 
 void RegisterComponents() {
   RegisterSpace<SmallNet>("small_net");
+  RegisterSpace<HeldUpNet>("held_up_net");
   RegisterDataset("points", Points);
   RegisterDataset<FewerPoints>("fewer_points");
   RegisterEvaluator<WidthEvaluator>("width");
@@ -558,6 +577,23 @@ TEST_F(HeadTest, StopsWhatWasSubmitted) {
   EXPECT_EQ(experiment.Status()->state, "STOPPED");
 }
 
+TEST_F(HeadTest, AStopThatComesAfterTheEndChangesNothing) {
+  Experiment experiment = Make(kByWidth);
+  ASSERT_TRUE(experiment.Submit(settings_).ok());
+  absl::StatusOr<Client> client = Client::Connect(settings_);
+  ASSERT_TRUE(client.ok()) << client.status();
+  ASSERT_TRUE(client->Watch(experiment.id(), [](const v1::ExperimentEvent&) { return true; }).ok());
+  // Until the head has let go of it, which is some time after its end.
+  absl::Status refused = client->Stop(experiment.id());
+  while (refused.ok()) refused = client->Stop(experiment.id());
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  // Its own Wait has not seen the end yet.
+  const absl::Status stopped = experiment.Stop();
+  EXPECT_TRUE(stopped.ok()) << stopped;
+  EXPECT_TRUE(experiment.Wait().ok());
+  EXPECT_EQ(experiment.Status()->state, "DONE");
+}
+
 TEST_F(HeadTest, AClientRunsSearches) {
   absl::StatusOr<Client> client = Client::Connect(settings_);
   ASSERT_TRUE(client.ok()) << client.status();
@@ -625,6 +661,22 @@ TEST_F(HeadTest, AClientStopsSearchesOfOthers) {
   EXPECT_EQ(client->Get(experiment.id())->reason, "seen enough");
 }
 
+TEST_F(HeadTest, AClientGoesOnWithWhatHasStopped) {
+  absl::StatusOr<Client> client = Client::Connect(settings_);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const auto to_its_end = [](const v1::ExperimentEvent&) { return true; };
+  const absl::StatusOr<std::string> id =
+      client->Submit(ParseConfig(absl::StrCat(kByWidth, "max_trial_number: 1")).value());
+  ASSERT_TRUE(id.ok()) << id.status();
+  ASSERT_TRUE(client->Watch(*id, to_its_end).ok());
+  EXPECT_EQ(client->Get(*id)->models, 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(client->Resume(*id, {"seed=8"})));
+  const absl::Status resumed = client->Resume(*id, {"max_trial_number=3"});
+  ASSERT_TRUE(resumed.ok()) << resumed;
+  ASSERT_TRUE(client->Watch(*id, to_its_end).ok());
+  EXPECT_EQ(client->Get(*id)->models, 3);
+}
+
 TEST_F(HeadTest, AClientIsToldWhatIsWrong) {
   absl::StatusOr<Client> client = Client::Connect(settings_);
   ASSERT_TRUE(client.ok()) << client.status();
@@ -655,12 +707,48 @@ TEST_F(ExperimentTest, SubmittingSaysWhatIsWrong) {
   EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Wait()));
   v1::ExperimentConfig empty;
   EXPECT_TRUE(absl::IsInvalidArgument(Experiment(empty, Settings()).Submit(nowhere)));
+  HeadSettings half;
+  half.address = "127.0.0.1:1";
+  half.tls_key = "key.pem";
+  EXPECT_EQ(experiment.Submit(half), absl::InvalidArgumentError("--tls-cert and --tls-key: name both, or none"));
+}
+
+// A head that makes nothing.
+class FullHead : public FakeRunner {
+ public:
+  absl::StatusOr<std::string> Create(const v1::ExperimentConfig&, const std::string& request_id) override {
+    request_ids_.push_back(request_id);
+    return absl::ResourceExhaustedError("full");
+  }
+
+  std::vector<std::string> request_ids_;
+};
+
+TEST_F(ExperimentTest, SubmittingAgainAfterAnErrorAsksForTheSameExperiment) {
+  FullHead runner;
+  News news;
+  Experiments experiments(StateDir::Open(temp_.path() + "/head").value(), &runner, &news);
+  const auto server = HeadServer::Start(*ParseAddress("127.0.0.1:0"), &experiments);
+  ASSERT_TRUE(server.ok()) << server.status();
+  (*server)->Open();
+  HeadSettings head;
+  head.address = (*server)->address().ToText();
+  Experiment experiment = Make(kByWidth);
+  Experiment other = Make(kByWidth);
+  for (Experiment* const submitted : {&experiment, &experiment, &other}) {
+    EXPECT_TRUE(absl::IsResourceExhausted(submitted->Submit(head)));
+  }
+  ASSERT_EQ(runner.request_ids_.size(), 3u);
+  EXPECT_EQ(runner.request_ids_[0], runner.request_ids_[1]);
+  EXPECT_NE(runner.request_ids_[0], runner.request_ids_[2]);
 }
 
 TEST_F(ExperimentTest, OneThatIsDestroyedIsInterruptedAndGoesOn) {
   std::string id;
   {
-    Experiment experiment = Make(kEndless);
+    ExperimentSettings settings = Settings();
+    settings.progress = true;
+    Experiment experiment = Make(kEndless, settings);
     ASSERT_TRUE(experiment.Start().ok());
     id = experiment.id();
   }
@@ -672,6 +760,32 @@ TEST_F(ExperimentTest, OneThatIsDestroyedIsInterruptedAndGoesOn) {
   ASSERT_TRUE(again->Stop().ok());
   EXPECT_TRUE(again->Wait().ok());
   EXPECT_EQ(again->Status()->state, "STOPPED");
+}
+
+TEST_F(ExperimentTest, OneThatIsDestroyedWaitsForItsCallbackAndDropsTheOtherEvents) {
+  auto experiment = std::make_unique<Experiment>(Make(kByWidth));
+  std::promise<void> released, destroyed;
+  const std::shared_future<void> release = released.get_future().share();
+  const std::shared_future<void> gone = destroyed.get_future().share();
+  bool first = true;
+  std::atomic<bool> told_too_late{false};
+  ASSERT_TRUE(experiment
+                  ->OnEvent([&](const v1::ExperimentEvent&) {
+                    if (std::exchange(first, false)) return release.wait();
+                    if (gone.wait_for(std::chrono::minutes(1)) == std::future_status::ready) told_too_late = true;
+                  })
+                  .ok());
+  ASSERT_TRUE(experiment->Start().ok());
+  // All other events wait meanwhile.
+  while (experiment->Status()->state != "DONE") std::this_thread::yield();
+  std::thread destroyer([&] {
+    experiment.reset();
+    destroyed.set_value();
+  });
+  EXPECT_EQ(gone.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  released.set_value();
+  destroyer.join();
+  EXPECT_FALSE(told_too_late);
 }
 
 TEST_F(ExperimentTest, IsForOneThreadAtATime) {
@@ -804,6 +918,63 @@ TEST_F(ExperimentTest, TwoMayRunAtTheSameTime) {
   EXPECT_TRUE(one.Wait().ok());
   EXPECT_TRUE(other.Wait().ok());
   EXPECT_EQ(Results(Settings().state_dir, one.id()), Results(Settings().state_dir, other.id()));
+}
+
+// Presses Stop for an experiment on the page of this link.
+ClientResponse StopOnPage(const std::string& link, const std::string& id) {
+  const std::vector<std::string> address_and_token = absl::StrSplit(link, "/#token=");
+  const std::string& address = address_and_token.front();
+  HttpClient browser(std::stoi(address.substr(address.rfind(':') + 1)));
+  EXPECT_TRUE(browser.Send(absl::StrCat("POST /api/v1/experiments/", id, "/stop HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+                                        "Authorization: Bearer ", address_and_token.back(), "\r\n",
+                                        "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")));
+  return browser.Receive();
+}
+
+TEST_F(ExperimentTest, APageStopsItsOwnSearchAlone) {
+  ExperimentSettings settings = Settings();
+  settings.web = "0";
+  Experiment with_page = Make(kEndless, settings);
+  Experiment other = Make(kEndless);
+  ASSERT_TRUE(with_page.Start().ok());
+  ASSERT_TRUE(other.Start().ok());
+  const ClientResponse refused = StopOnPage(with_page.page_link(), other.id());
+  EXPECT_EQ(refused.status, 409) << refused.body;
+  EXPECT_THAT(refused.body, HasSubstr("is another search of this process"));
+  EXPECT_EQ(with_page.Status()->state, "RUNNING");
+  EXPECT_EQ(other.Status()->state, "RUNNING");
+  const ClientResponse stopped = StopOnPage(with_page.page_link(), with_page.id());
+  EXPECT_EQ(stopped.status, 200) << stopped.body;
+  EXPECT_TRUE(with_page.Wait().ok());
+  EXPECT_EQ(with_page.Status()->state, "STOPPED");
+  EXPECT_EQ(other.Status()->state, "RUNNING");
+}
+
+TEST_F(ExperimentTest, APageStopsASearchThatIsAboutToGoOn) {
+  // Its space cannot be discovered while there is this file.
+  const std::string file = temp_.path() + "/held_up";
+  const std::string space =
+      absl::StrCat(R"(registered: "held_up_net" params { key: "while" value { s: ")", file, R"(" } })");
+  {
+    Experiment experiment = Make(absl::StrReplaceAll(kEndless, {{R"(registered: "small_net")", space}}));
+    ASSERT_TRUE(experiment.Start().ok());
+  }
+  std::ofstream(file) << "x";
+  ExperimentSettings settings = Settings();
+  settings.web = "0";
+  absl::StatusOr<Experiment> again = Experiment::Resume("latest", {}, settings);
+  ASSERT_TRUE(again.ok()) << again.status();
+  std::future<absl::Status> start = std::async(std::launch::async, [&again] { return again->Start(); });
+  while (again->page_link().empty()) std::this_thread::yield();
+  ClientResponse stopped;
+  do {  // Until this process holds it.
+    stopped = StopOnPage(again->page_link(), again->id());
+  } while (stopped.status == 409 && !absl::StrContains(stopped.body, "another search"));
+  EXPECT_EQ(stopped.status, 200) << stopped.body;
+  std::filesystem::remove(file);
+  EXPECT_TRUE(start.get().ok());
+  EXPECT_TRUE(again->Wait().ok());
+  EXPECT_EQ(again->Status()->state, "STOPPED");
 }
 
 // What goes wrong before main comes to the tests needs a program of its own, which is this one with another argument.

@@ -96,7 +96,7 @@ TEST_F(ProjectTest, HasNoWordLeftToReplace) {
 }
 
 TEST_F(ProjectTest, NamesThatNoProgramCanHaveAreReplaced) {
-  for (const char* folder : {"2nd", "parts", "_x", "test", "é"}) {
+  for (const char* folder : {"2nd", "parts", "_x", "test", "clean", "lanista", "é"}) {
     const auto project = WriteProject({root_ + "/" + folder, "cmake", ""});
     ASSERT_TRUE(project.ok()) << project.status();
     EXPECT_EQ(project->name, "my_search") << folder;
