@@ -182,7 +182,8 @@ absl::Status MakeParentFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   // Of a folder behind a link create_directories says that it exists already.
-  if (!error || std::filesystem::is_directory(folder)) return absl::OkStatus();
+  std::error_code unknown;
+  if (!error || std::filesystem::is_directory(folder, unknown)) return absl::OkStatus();
   return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", folder));
 }
 

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <iterator>
 #include <limits>
@@ -18,6 +19,8 @@
 namespace lanista {
 namespace {
 
+std::atomic<bool> json_was_printed{false};
+
 void Write(std::FILE* stream, absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stream); }
 
 }  // namespace
@@ -26,7 +29,12 @@ void PrintText(absl::string_view text) { Write(stdout, text); }
 
 void PrintLine(absl::string_view line) { Write(stdout, absl::StrCat(Printable(line), "\n")); }
 
-void PrintJson(const nlohmann::ordered_json& document) { Write(stdout, absl::StrCat(ToText(document), "\n")); }
+void PrintJson(const nlohmann::ordered_json& document) {
+  json_was_printed = true;
+  Write(stdout, absl::StrCat(ToText(document), "\n"));
+}
+
+bool JsonWasPrinted() { return json_was_printed; }
 
 void JsonPrinter::Add(nlohmann::ordered_json part) {
   if (text_.empty()) {
@@ -43,6 +51,7 @@ void JsonPrinter::Add(nlohmann::ordered_json part) {
 }
 
 void JsonPrinter::Print() {
+  json_was_printed = true;
   Write(stdout, text_);
   Write(stdout, has_entries_ ? "\n  ]\n}\n" : "]\n}\n");
 }

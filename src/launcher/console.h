@@ -21,6 +21,8 @@ void PrintLine(absl::string_view line);
 
 // A command's result for scripts (--json).
 void PrintJson(const nlohmann::ordered_json& document);
+// Whether this process has printed a document: what goes wrong later is told on stderr alone. Any thread may ask.
+bool JsonWasPrinted();
 
 // What PrintJson prints of a document whose last key is a list, from parts of it: only the text is kept until the last
 // part has come. Used by one thread.

@@ -192,6 +192,7 @@ absl::StatusOr<int> ShowGraph(const CommandContext& context) {
     LANISTA_ASSIGN_OR_RETURN(const std::string file, ResolvePath(context.line.file, UserDirectory()));
     LANISTA_ASSIGN_OR_RETURN(const std::string path, ResolvePath(context.line.svg, UserDirectory()));
     LANISTA_ASSIGN_OR_RETURN(const std::string svg, Svg(GraphDot(document)));
+    LANISTA_RETURN_IF_ERROR(MakeParentFolder(path));
     LANISTA_RETURN_IF_ERROR(WriteFile(path, svg, {file}));
   }
   if (context.line.json) {

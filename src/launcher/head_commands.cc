@@ -166,15 +166,16 @@ absl::StatusOr<int> WatchExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
   News news;
   Experiments experiments(StateDir::OpenReadOnly(root), nullptr, &news);
+  // Once: "latest" may be another one at its end.
+  LANISTA_ASSIGN_OR_RETURN(const ExperimentPlace place, experiments.Locate(context.line.experiment));
   const auto get = [&]() -> absl::StatusOr<HeadExperiment> {
     v1::GetExperimentRequest request;
-    request.set_experiment(context.line.experiment);
+    request.set_experiment(place.id);
     LANISTA_ASSIGN_OR_RETURN(const v1::GetExperimentReply reply, experiments.Get(request));
     return HeadExperiment{Json::parse(reply.json()), reply.config()};
   };
-  return WatchToEnd(context, {get, /*says_waiting=*/false, [&](const auto& on_event) {
-                                return FollowHere(experiments, context.line.experiment, on_event);
-                              }});
+  return WatchToEnd(context, {get, /*says_waiting=*/false,
+                              [&](const auto& on_event) { return FollowHere(experiments, place.id, on_event); }});
 }
 
 absl::StatusOr<int> StopExperiment(const CommandContext& context) {

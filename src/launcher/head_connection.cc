@@ -18,8 +18,14 @@ namespace {
 // How long a head may be unreachable while it is watched.
 constexpr absl::Duration kAwayLimit = absl::Minutes(1);
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(300);
-// A watch that lasts longer than a connection attempt can take was connected, even if no event came.
-constexpr absl::Duration kConnectedAfter = absl::Seconds(10);
+// A connection that lasts so long was one to a head that is there, even if no event came.
+constexpr absl::Duration kThereAfter = absl::Seconds(10);
+
+// The code of an error of this machine's disk may be that of a head that cannot be reached, or refuses the token.
+absl::Status OfThisMachine(const absl::Status& status) {
+  const bool may_mean_head = absl::IsUnavailable(status) || absl::IsPermissionDenied(status);
+  return may_mean_head ? absl::InternalError(status.message()) : status;
+}
 
 }  // namespace
 
@@ -69,14 +75,19 @@ absl::Status FollowOnHead(HeadClient& head, v1::WatchRequest* request,
                           const std::function<void(absl::string_view note)>& note) {
   std::optional<absl::Time> gone_since;
   while (true) {
-    const absl::Time begin = absl::Now();
-    const absl::Status status = head.Watch(*request, [&](const v1::ExperimentEvent& event) {
-      gone_since.reset();
-      if (event.number() > 0) request->set_after(event.number());
-      return on_event(event);
-    });
+    absl::Time connected = absl::InfiniteFuture();
+    const absl::Status status = head.Watch(
+        *request,
+        [&](const v1::ExperimentEvent& event) {
+          gone_since.reset();
+          if (event.number() > 0) request->set_after(event.number());
+          // "latest" may be another one when the head is back.
+          if (!event.experiment().empty()) request->set_experiment(event.experiment());
+          return on_event(event);
+        },
+        [&connected] { connected = absl::Now(); });
     if (!absl::IsUnavailable(status)) return status;
-    if (absl::Now() - begin > kConnectedAfter) gone_since.reset();
+    if (absl::Now() - connected > kThereAfter) gone_since.reset();
     if (!gone_since.has_value()) {
       gone_since = absl::Now();
       note(absl::StrCat("the head has gone (", std::string(status.message()), "); waiting for its return"));
@@ -91,8 +102,10 @@ absl::StatusOr<std::vector<std::string>> ExportFromHead(HeadClient& head, const 
                                                         const std::function<void(const std::string& warning)>& warn) {
   ReceivedExport received(request.format(), folder, warn);
   LANISTA_RETURN_IF_ERROR(
-      head.Download(request, [&received](const v1::DownloadReply& reply) { return received.Take(reply); }));
-  return received.Finish();
+      head.Download(request, [&](const v1::DownloadReply& reply) { return OfThisMachine(received.Take(reply)); }));
+  absl::StatusOr<std::vector<std::string>> paths = received.Finish();
+  if (!paths.ok()) return OfThisMachine(paths.status());
+  return paths;
 }
 
 }  // namespace lanista

@@ -78,7 +78,7 @@ absl::StatusOr<std::string> StateFolder(const std::string& option) {
 int ReportError(const absl::Status& status, const CommandLine& line) {
   const std::string message(status.message());
   PrintError(message);
-  if (line.json) PrintJson({{"error", message}});
+  if (line.json && !JsonWasPrinted()) PrintJson({{"error", message}});
   const bool may_pass = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
   const bool has_head = !line.head.empty() || line.command == "node";
   if (may_pass && has_head) return kExitNoHead;

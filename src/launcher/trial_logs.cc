@@ -79,10 +79,11 @@ void PrintLog(const Log& log) {
 }
 
 // The models whose logs are asked for.
-absl::StatusOr<std::vector<int>> SelectedModels(const CommandLine& line, const TrialSource& source) {
+absl::StatusOr<std::vector<int>> SelectedModels(const CommandLine& line, const std::string& id,
+                                                const TrialSource& source) {
   if (!line.log_models.empty()) return line.log_models;
   v1::ListTrialsRequest request;
-  request.set_experiment(line.experiment);
+  request.set_experiment(id);
   request.set_sort(line.trials.sort);
   request.set_status(line.trials.status);
   request.set_limit(line.trials.limit);
@@ -92,12 +93,13 @@ absl::StatusOr<std::vector<int>> SelectedModels(const CommandLine& line, const T
   return models;
 }
 
-absl::StatusOr<int> PrintLogs(const CommandLine& line, const TrialSource& source) {
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<int> models, SelectedModels(line, source));
+// `id`: the whole one, because "latest" may become another experiment between two logs.
+absl::StatusOr<int> PrintLogs(const CommandLine& line, const std::string& id, const TrialSource& source) {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<int> models, SelectedModels(line, id, source));
   Json logs = Json::array();
   for (const int model : models) {
     v1::GetTrialRequest request;
-    request.set_experiment(line.experiment);
+    request.set_experiment(id);
     request.set_model(model);
     request.set_attempt(line.log_attempt);
     LANISTA_ASSIGN_OR_RETURN(const Log log, ReadLog(source, request));
@@ -125,13 +127,16 @@ absl::StatusOr<int> PrintLogs(const CommandLine& line, const TrialSource& source
 absl::StatusOr<int> ShowTrialLogs(const CommandContext& context) {
   if (!context.line.head.empty()) {
     LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
-    return PrintLogs(context.line, {[&head](const v1::ListTrialsRequest& request) { return head->ListTrials(request); },
-                                    [&head](const v1::GetTrialRequest& request) { return head->GetTrial(request); }});
+    LANISTA_ASSIGN_OR_RETURN(const HeadExperiment experiment, GetFromHead(*head, context.line.experiment));
+    return PrintLogs(context.line, experiment.document["id"].get<std::string>(),
+                     {[&head](const v1::ListTrialsRequest& request) { return head->ListTrials(request); },
+                      [&head](const v1::GetTrialRequest& request) { return head->GetTrial(request); }});
   }
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
   News news;
   Experiments experiments(StateDir::OpenReadOnly(root), nullptr, &news);
-  return PrintLogs(context.line,
+  LANISTA_ASSIGN_OR_RETURN(const ExperimentPlace place, experiments.Locate(context.line.experiment));
+  return PrintLogs(context.line, place.id,
                    {[&experiments](const v1::ListTrialsRequest& request) { return experiments.ListTrials(request); },
                     [&experiments](const v1::GetTrialRequest& request) { return experiments.GetTrial(request); }});
 }

@@ -361,8 +361,10 @@ absl::Status HeadClient::ListTrials(const v1::ListTrialsRequest& request, const 
 }
 
 absl::Status HeadClient::Watch(const v1::WatchRequest& request,
-                               const std::function<bool(const v1::ExperimentEvent&)>& on_event) {
+                               const std::function<bool(const v1::ExperimentEvent&)>& on_event,
+                               const std::function<void()>& on_connected) {
   LANISTA_RETURN_IF_ERROR(impl_->Connect());
+  on_connected();
   grpc::ClientContext context;
   const auto stream = impl_->stub().Watch(&context, request);
   v1::WatchReply reply;

@@ -57,8 +57,11 @@ class HeadClient {
                           const std::function<void(nlohmann::ordered_json part)>& take);
 
   // Calls `on_event` with each event behind request.after, on this thread, until the experiment ends (OK) or
-  // `on_event` returns false (OK). After any error one may go on from the number of the last event.
-  absl::Status Watch(const v1::WatchRequest& request, const std::function<bool(const v1::ExperimentEvent&)>& on_event);
+  // `on_event` returns false (OK). After any error one may go on from the number of the last event. `on_connected` is
+  // called before, once the head was reached.
+  absl::Status Watch(
+      const v1::WatchRequest& request, const std::function<bool(const v1::ExperimentEvent&)>& on_event,
+      const std::function<void()>& on_connected = [] {});
 
  private:
   class Impl;

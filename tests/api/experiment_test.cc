@@ -643,6 +643,9 @@ TEST_F(HeadTest, AClientRunsSearches) {
   ASSERT_TRUE(files.ok()) << files.status();
   ASSERT_EQ(files->size(), 2u);
   for (const std::string& file : *files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  json.out = files->front() + "/below_a_file";
+  const absl::Status disk = client->Export(*id, json).status();
+  EXPECT_TRUE(absl::IsInternal(disk)) << disk << ": the head is there";
 
   ASSERT_TRUE(client->Delete(*id).ok());
   EXPECT_TRUE(client->List()->empty());

@@ -177,6 +177,8 @@ TEST_F(OutputFilesTest, ErrorsOfTheSystemNameTheFile) {
   EXPECT_TRUE(WriteFile(Path("missing/a"), "x").ok());
   EXPECT_EQ(MakeParentFolder(Path("missing/a/b/c")).message(),
             "cannot make the folder " + Path("missing/a/b") + ": Not a directory");
+  EXPECT_THAT(std::string(MakeParentFolder(Path(std::string(300, 'x') + "/a/b")).message()),
+              HasSubstr(": File name too long"));
 }
 
 TEST_F(OutputFilesTest, AWorkingFolderNeedsNoName) {

@@ -286,6 +286,13 @@ TEST(FilesTest, OutputThatDoesNotFitIsAFailureAndLeavesNothing) {
   for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(before).parent_path())) {
     EXPECT_THAT(file.path().filename().string(), Not(HasSubstr("before.svg."))) << "left behind";
   }
+  // Missing folders are made.
+  const std::string below = folder + "/new/folders/x.svg";
+  const CommandResult made =
+      RunCommand("/bin/sh", {"-c", absl::StrCat("PATH='", folder, "':$PATH exec ", lanista, " show-graph '", graph,
+                                                "' --svg '", below, "'")});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_TRUE(std::filesystem::exists(below));
 }
 
 TEST(FilesTest, OutputThatCannotBeWrittenIsAFailure) {

@@ -681,9 +681,14 @@ TEST_F(NodeTest, ANodeWithoutAHeadEnds) {
   const std::string id = Submit();
   WatchOutcomes(id, 1);
   const std::vector<pid_t> children = a->Children();
+  BackgroundCommand b(kLanista,
+                      {"node", "--head", head_, "--cpu-slots", "1", "--name", "b", "--give-up-after", "1", "--json"});
+  EXPECT_TRUE(b.WaitForLine("\"joined\": "));
   kill(head_process_->pid(), SIGKILL);
   EXPECT_EQ(a->Wait(), 3);
   for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+  EXPECT_FALSE(b.WaitForLine("\"error\": ")) << "it has printed its document";
+  EXPECT_EQ(b.Wait(), 3);
 }
 
 }  // namespace

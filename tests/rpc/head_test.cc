@@ -335,7 +335,12 @@ TEST_F(HeadTest, ClientsOfAHeadThatEndsAreToComeAgain) {
   v1::WatchRequest request;
   request.set_experiment("a-1");
   const auto none = [](const v1::ExperimentEvent&) { return true; };
-  EXPECT_TRUE(absl::IsUnavailable(client.Watch(request, none)));
+  int connected = 0;
+  const auto count = [&connected] { ++connected; };
+  EXPECT_TRUE(absl::IsUnavailable(HeadClient(Address{"127.0.0.1", 9}).Watch(request, none, count)));
+  EXPECT_EQ(connected, 0) << "nobody listens there";
+  EXPECT_TRUE(absl::IsUnavailable(client.Watch(request, none, count)));
+  EXPECT_EQ(connected, 1) << "it refuses new calls, but it is there";
   EXPECT_TRUE(absl::IsUnavailable(client.List({}).status()));
   EXPECT_TRUE(absl::IsUnavailable(client.ListTrials({}).status()));
   server_->Open();
