@@ -429,7 +429,9 @@ TEST(FaultTest, AJournalThatIsDeletedEndsTheRunWhichSaysSo) {
   ASSERT_TRUE(run.WaitForLine("model 2 succeeded"));
   const std::string id = OnlyExperiment(state)["id"];
   std::filesystem::remove_all(state + "/experiments/" + id);
-  EXPECT_TRUE(run.WaitForLine("was deleted or moved while the search ran"));
+  // Not the line of the log, which does not wait for the progress of a moment before.
+  EXPECT_TRUE(run.WaitForLine("the experiment failed: "));
+  EXPECT_THAT(run.line(), HasSubstr("was deleted or moved while the search ran"));
   EXPECT_FALSE(run.WaitForLine("succeeded")) << "told, and not recorded: " << run.line();
   EXPECT_EQ(run.Wait(), 1);
 }
