@@ -65,8 +65,7 @@ class Client {
   // Hands a search to the head, and returns its id. Files and folders of this machine that the configuration names are
   // uploaded, unless the head sees the same under the same path; relative ones start where the user stands. Two calls
   // with the same `request_id`, which is not empty, and the same name make one experiment: so one can ask again after
-  // an error.
-  // INVALID_ARGUMENT: the configuration's, by the path of the field. What is wrong with the space becomes the
+  // an error. INVALID_ARGUMENT: the configuration's, by the path of the field. What is wrong with the space becomes the
   // experiment's state. ALREADY_EXISTS: the `request_id` came with another configuration.
   absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config, const std::string& request_id = "");
 

@@ -96,28 +96,28 @@ class Connection:
         """A new count of how long the head may be away."""
         return Absence(self._away_limit)
 
-    def persist(self, attempt: Callable[[], _T]) -> _T:
-        """Calls `attempt` again where it raises that the head has gone, until it has been away for too long. `attempt`
-        has no deadline of its own: one that the head names would come again."""
+    def persist(self, attempt: Callable[[], _T], own_deadline: bool = False) -> _T:
+        """Calls `attempt` again where it raises that the head has gone, until it has been away for too long.
+
+        `own_deadline`: also where a deadline has passed. One that the head names would come again.
+        """
         absence = self.absence()
         while True:
             try:
                 return attempt()
             except UnavailableError as error:
-                if error.code == "DEADLINE_EXCEEDED":
+                if error.code == "DEADLINE_EXCEEDED" and not own_deadline:
                     raise
                 absence.wait(error)
 
     def _answer(self, call: Callable, limit: Optional[float], again: bool) -> Any:
-        absence = self.absence()
-        while True:
+        def attempt() -> Any:
             try:
                 return call(timeout=limit, metadata=self.metadata())
             except grpc.RpcError as error:
-                reported = reported_error(error)
-            if not again or not isinstance(reported, UnavailableError):
-                raise reported
-            absence.wait(reported)
+                raise reported_error(error) from None
+
+        return self.persist(attempt, own_deadline=True) if again else attempt()
 
 
 class Absence:
