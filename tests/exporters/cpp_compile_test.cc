@@ -67,8 +67,8 @@ std::shared_ptr<runtime::GraphModule> RichNet(const std::string& folder) {
         op { type: "aten::triu" attr { key: "diagonal" value { i: -1 } } } }
       nodes { name: "times" inputs { node: "upper" arg: "self" } inputs { node: "factor" arg: "other" }
         op { type: "aten::mul.Scalar" } }
-      nodes { name: "sigmoid" inputs { node: "times" } op { type: "Sigmoid" } }
-      nodes { name: "logit" inputs { node: "sigmoid" arg: "self" }
+      nodes { name: "constexpr" inputs { node: "times" } op { type: "Sigmoid" } }
+      nodes { name: "logit" inputs { node: "constexpr" arg: "self" }
         op { type: "aten::logit" attr { key: "eps" value { f: 0.25 } } } }
       nodes { name: "range" inputs { node: "logit" arg: "self" } op { type: "aten::std_mean.dim"
         attr { key: "dim" value { list { values { i: 1 } } } } attr { key: "keepdim" value { b: true } } } }

@@ -22,6 +22,7 @@ namespace lanista {
 namespace {
 
 using exporters::WriteModel;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -84,7 +85,9 @@ TEST_P(GraphFormatsTest, ParametersConstantsAndAssertionsGiveTheSameValues) {
         op { type: "aten::cat" attr { key: "dim" value { i: 1 } } } }
       nodes { name: "train" inputs { node: "both" } op { type: "Linear"
         attr { key: "in_features" value { i: 8 } } attr { key: "out_features" value { i: 8 } } } frozen: true }
-      nodes { name: "softmax" inputs { node: "train" arg: "self" } op { type: "aten::softmax.int"
+      nodes { name: "__private" inputs { node: "train" } op { type: "Linear"
+        attr { key: "in_features" value { i: 8 } } attr { key: "out_features" value { i: 8 } } } }
+      nodes { name: "softmax" inputs { node: "__private" arg: "self" } op { type: "aten::softmax.int"
         attr { key: "dim" value { i: -1 } } } }
       outputs { node: "softmax" } outputs { node: "scaled" }
     })");
@@ -436,6 +439,59 @@ TEST_P(GraphFormatsTest, RecurrentNetworksWithReluGiveTheSameValues) {
       outputs { node: "rnn" }
     })");
   ExpectSameInPython(*module, {at::randn({2, 5, 4})}, GetParam(), "relu_rnn_" + GetParam());
+}
+
+// A network with `nodes`, of which "changed" is the last: they change what the first layer gave, which is read later.
+std::string ChangedInPlace(const std::string& nodes) {
+  return absl::Substitute(R"(
+    graphs {
+      name: "net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "first" inputs { node: "x" } op { type: "Linear"
+              attr { key: "in_features" value { i: 4 } } attr { key: "out_features" value { i: 4 } } }
+              outputs { kind: TENSOR } }
+      $0
+      nodes { name: "sum" inputs { node: "changed" arg: "self" } inputs { node: "first" arg: "other" }
+              op { type: "aten::add.Tensor" } outputs { kind: TENSOR } }
+      outputs { node: "sum" }
+    })",
+                          nodes);
+}
+
+TEST_P(GraphFormatsTest, WhatAModuleChangesInPlaceIsReadChanged) {
+  const auto module = BuildModel(ChangedInPlace(
+      R"(nodes { name: "changed" inputs { node: "first" }
+                 op { type: "ReLU" attr { key: "inplace" value { b: true } } } outputs { kind: TENSOR } })"));
+  ExpectSameInPython(*module, {at::randn({3, 4})}, GetParam(), "relu_in_place_" + GetParam());
+}
+
+TEST_P(GraphFormatsTest, WhatACellChangesInPlaceIsReadChanged) {
+  // The result of the change has no reader.
+  const auto module =
+      BuildModel(ChangedInPlace(R"(nodes { name: "changed" inputs { node: "first" } cell { graph: "inner" } })") + R"(
+    graphs {
+      name: "inner"
+      inputs { name: "y" }
+      nodes { name: "negative" inputs { node: "y" arg: "self" } op { type: "aten::neg" } outputs { kind: TENSOR } }
+      nodes { name: "added" inputs { node: "y" arg: "self" } inputs { node: "negative" arg: "other" }
+              op { type: "aten::add_.Tensor" attr { key: "alpha" value { i: 3 } } } outputs { kind: TENSOR } }
+      outputs { node: "negative" }
+    })");
+  ExpectSameInPython(*module, {at::randn({3, 4})}, GetParam(), "cell_in_place_" + GetParam());
+}
+
+TEST(GraphFormats, OnnxRefusesAChangeThatIsReadUnderAnotherView) {
+  const auto module = BuildModel(ChangedInPlace(R"(
+      nodes { name: "view" inputs { node: "first" arg: "self" } op { type: "aten::view" attr { key: "size" value {
+              list { values { i: -1 } values { i: 2 } values { i: 2 } } } } } outputs { kind: TENSOR } }
+      nodes { name: "clamped" inputs { node: "view" arg: "self" }
+              op { type: "aten::clamp_" attr { key: "min" value { f: 0 } } } outputs { kind: TENSOR } }
+      nodes { name: "changed" inputs { node: "clamped" }
+              op { type: "Flatten" } outputs { kind: TENSOR } })"));
+  const auto files = WriteModel(*module, "onnx", TestFolder("view_in_place") + "/net");
+  EXPECT_EQ(files.status().code(), absl::StatusCode::kUnimplemented) << files.status();
+  EXPECT_THAT(std::string(files.status().message()),
+              AllOf(HasSubstr("node 'clamped'"), HasSubstr("changes in place what is read later under another view")));
 }
 
 TEST(GraphFormats, PythonKeepsTextsThatAreNotAscii) {

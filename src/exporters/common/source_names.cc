@@ -2,8 +2,14 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace lanista::exporters {
+namespace {
+
+std::set<std::string> Words(absl::string_view text) { return absl::StrSplit(text, ' '); }
+
+}  // namespace
 
 std::string ToIdentifier(absl::string_view text) {
   std::string identifier;
@@ -45,11 +51,9 @@ bool IsIdentifier(absl::string_view text) {
 }
 
 const std::set<std::string>& PythonKeywords() {
-  static const auto* const names =
-      new std::set<std::string>{"False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
-                                "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
-                                "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-                                "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+  static const auto* const names = new std::set<std::string>(
+      Words("False None True and as assert async await break class continue def del elif else except finally for from "
+            "global if import in is lambda nonlocal not or pass raise return try while with yield"));
   return *names;
 }
 
@@ -64,97 +68,33 @@ const std::set<std::string>& PythonReserved() {
 }
 
 const std::set<std::string>& CppReserved() {
-  static const auto* const names = new std::set<std::string>{
-      "alignas",   "alignof",  "and",      "asm",   "assert",   "at",       "auto",     "bool",    "break",
-      "c10",       "case",     "catch",    "char",  "class",    "const",    "continue", "default", "delete",
-      "do",        "double",   "else",     "enum",  "explicit", "export",   "extern",   "false",   "float",
-      "for",       "friend",   "goto",     "if",    "inline",   "int",      "int64_t",  "long",    "mutable",
-      "namespace", "new",      "noexcept", "not",   "nullptr",  "operator", "or",       "private", "protected",
-      "public",    "register", "return",   "short", "signed",   "sizeof",   "static",   "std",     "struct",
-      "switch",    "template", "this",     "throw", "torch",    "true",     "try",      "typedef", "typeid",
-      "typename",  "union",    "unsigned", "using", "virtual",  "void",     "volatile", "while",   "xor"};
+  static const auto* const names = new std::set<std::string>(
+      Words("NULL alignas alignof and and_eq asm assert at auto bitand bitor bool break c10 case catch char char16_t "
+            "char32_t class compl const const_cast constexpr continue decltype default delete do double dynamic_cast "
+            "else enum explicit export extern false float for friend goto if inline int int64_t long mutable "
+            "namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+            "reinterpret_cast return short signed sizeof static static_assert static_cast std struct switch template "
+            "this thread_local throw torch true try typedef typeid typename union unsigned using virtual void "
+            "volatile wchar_t while xor xor_eq"));
   return *names;
 }
 
 const std::set<std::string>& PythonModuleMembers() {
-  static const auto* const names = new std::set<std::string>{"T_destination",
-                                                             "add_module",
-                                                             "apply",
-                                                             "bfloat16",
-                                                             "buffers",
-                                                             "call_super_init",
-                                                             "children",
-                                                             "compile",
-                                                             "cpu",
-                                                             "cuda",
-                                                             "double",
-                                                             "dump_patches",
-                                                             "eval",
-                                                             "extra_repr",
-                                                             "float",
-                                                             "forward",
-                                                             "get_buffer",
-                                                             "get_extra_state",
-                                                             "get_parameter",
-                                                             "get_submodule",
-                                                             "half",
-                                                             "ipu",
-                                                             "load_state_dict",
-                                                             "modules",
-                                                             "mtia",
-                                                             "named_buffers",
-                                                             "named_children",
-                                                             "named_modules",
-                                                             "named_parameters",
-                                                             "parameters",
-                                                             "register_buffer",
-                                                             "register_module",
-                                                             "register_parameter",
-                                                             "requires_grad_",
-                                                             "set_extra_state",
-                                                             "set_submodule",
-                                                             "share_memory",
-                                                             "state_dict",
-                                                             "to",
-                                                             "to_empty",
-                                                             "train",
-                                                             "training",
-                                                             "type",
-                                                             "xpu",
-                                                             "zero_grad"};
+  static const auto* const names = new std::set<std::string>(
+      Words("T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double "
+            "dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter get_submodule half "
+            "ipu load_state_dict modules mtia named_buffers named_children named_modules named_parameters parameters "
+            "register_buffer register_module register_parameter requires_grad_ set_extra_state set_submodule "
+            "share_memory state_dict to to_empty train training type xpu zero_grad"));
   return *names;
 }
 
 const std::set<std::string>& CppModuleMembers() {
-  static const auto* const names = new std::set<std::string>{"Module",
-                                                             "apply",
-                                                             "as",
-                                                             "buffers",
-                                                             "children",
-                                                             "clone",
-                                                             "eval",
-                                                             "forward",
-                                                             "is_serializable",
-                                                             "is_training",
-                                                             "load",
-                                                             "load_weights",
-                                                             "modules",
-                                                             "name",
-                                                             "named_buffers",
-                                                             "named_children",
-                                                             "named_modules",
-                                                             "named_parameters",
-                                                             "parameters",
-                                                             "pretty_print",
-                                                             "register_buffer",
-                                                             "register_module",
-                                                             "register_parameter",
-                                                             "save",
-                                                             "shared_from_this",
-                                                             "to",
-                                                             "train",
-                                                             "unregister_module",
-                                                             "zero_grad"};
+  static const auto* const names = new std::set<std::string>(
+      Words("Module apply as buffers children clone eval forward is_serializable is_training load load_weights "
+            "modules name named_buffers named_children named_modules named_parameters parameters pretty_print "
+            "register_buffer register_module register_parameter save shared_from_this to train unregister_module "
+            "zero_grad"));
   return *names;
 }
 

@@ -8,11 +8,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/exporters/common/data_source.h"
 #include "src/exporters/common/module_tree.h"
 #include "src/exporters/onnx/graph.h"
+#include "src/exporters/onnx/memory_sharing.h"
 #include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 #include "src/graph/value_types.h"
@@ -33,6 +35,40 @@ struct Value {
   std::vector<Value> elements = {};
 };
 
+// A place in a graph where a value comes from: a node or a port, and its slot.
+using Slot = std::pair<std::string, int>;
+
+Slot SlotOf(const v1::Edge& edge) { return {edge.node(), edge.slot()}; }
+
+// The values of a graph that are still read.
+class LiveValues {
+ public:
+  explicit LiveValues(const v1::Graph& graph) {
+    for (const v1::Node& node : graph.nodes()) {
+      for (const v1::Edge& edge : node.inputs()) ++readers_[SlotOf(edge)];
+    }
+    for (const v1::Edge& edge : graph.outputs()) ++readers_[SlotOf(edge)];
+  }
+
+  void Add(const Slot& slot, const Value& value) {
+    if (readers_.count(slot) > 0) values_[slot] = value;
+  }
+
+  // For one of its readers.
+  Value Read(const v1::Edge& edge) {
+    const Slot slot = SlotOf(edge);
+    const Value value = values_[slot];
+    if (--readers_[slot] == 0) values_.erase(slot);
+    return value;
+  }
+
+  std::map<Slot, Value>& values() { return values_; }
+
+ private:
+  std::map<Slot, int> readers_;
+  std::map<Slot, Value> values_;
+};
+
 // Walks the graphs; cells and the evaluation arms of switches are inlined.
 class Builder {
  public:
@@ -40,22 +76,24 @@ class Builder {
 
   absl::StatusOr<std::vector<Value>> WriteGraph(const v1::Graph& graph, const std::string& prefix,
                                                 const std::vector<Value>& inputs) {
-    std::map<std::pair<std::string, int>, Value> values;
+    LiveValues values(graph);
+    live_.push_back(&values);
+    const absl::Cleanup forget = [this] { live_.pop_back(); };
     for (int i = 0; i < graph.inputs_size(); ++i) {
-      values[{graph.inputs(i).name(), 0}] = inputs.at(static_cast<size_t>(i));
+      values.Add({graph.inputs(i).name(), 0}, inputs.at(static_cast<size_t>(i)));
     }
     LANISTA_ASSIGN_OR_RETURN(const std::vector<int> order, graph::ExecutionOrder(graph));
     for (const int index : order) {
       const v1::Node& node = graph.nodes(index);
       std::vector<Value> arguments;
-      for (const v1::Edge& edge : node.inputs()) arguments.push_back(values[{edge.node(), edge.slot()}]);
+      for (const v1::Edge& edge : node.inputs()) arguments.push_back(values.Read(edge));
       LANISTA_ASSIGN_OR_RETURN(const std::vector<Value> outputs, WriteNode(node, prefix, arguments));
       for (size_t slot = 0; slot < outputs.size(); ++slot) {
-        values[{node.name(), static_cast<int>(slot)}] = outputs[slot];
+        values.Add({node.name(), static_cast<int>(slot)}, outputs[slot]);
       }
     }
     std::vector<Value> results;
-    for (const v1::Edge& edge : graph.outputs()) results.push_back(values[{edge.node(), edge.slot()}]);
+    for (const v1::Edge& edge : graph.outputs()) results.push_back(values.Read(edge));
     return results;
   }
 
@@ -124,7 +162,10 @@ class Builder {
     const graph::BuiltIn built_in = graph::BuiltInOf(type);
     if (built_in == graph::BuiltIn::kAssert) return std::vector<Value>{};
     const v1::ValueType known = node.outputs_size() > 0 ? node.outputs(0) : v1::ValueType();
-    if (built_in == graph::BuiltIn::kParameter) return std::vector<Value>{{onnx_->StateTensor(onnx_->module()), known}};
+    if (built_in == graph::BuiltIn::kParameter) {
+      const std::string weight = onnx_->StateTensor(onnx_->module());
+      return std::vector<Value>{weights_.emplace(weight, Value{weight, known}).first->second};
+    }
     if (built_in == graph::BuiltIn::kTraining) {
       LANISTA_ASSIGN_OR_RETURN(const std::string name, onnx_->ConstantValue(graph::BoolValue(false)));
       return std::vector<Value>{{name, known}};
@@ -154,12 +195,47 @@ class Builder {
                                            : list.type.elements_size() > 0 ? list.type.elements(0)
                                                                            : v1::ValueType()});
       }
-      return std::vector<Value>{list};
+      outputs.push_back(std::move(list));
+    } else {
+      for (size_t i = 0; i < names.size(); ++i) {
+        outputs.push_back({names[i], i < types.size() ? types[i] : v1::ValueType()});
+      }
     }
-    for (size_t i = 0; i < names.size(); ++i) {
-      outputs.push_back({names[i], i < types.size() ? types[i] : v1::ValueType()});
+    if (inputs.empty() || inputs[0].name.empty()) return outputs;
+    if (MayReturnView(type)) {
+      for (const std::string& name : names) owners_[name] = OwnerOf(inputs[0]);
     }
+    if (WorksInPlace(node.op())) LANISTA_RETURN_IF_ERROR(Replace(inputs[0], outputs.at(0)));
     return outputs;
+  }
+
+  // The value whose memory `value` uses: itself, or that of which it is a view.
+  std::string OwnerOf(const Value& value) const {
+    const auto found = owners_.find(value.name);
+    return found == owners_.end() ? value.name : found->second;
+  }
+
+  // `before` was changed in place: whoever reads it from now on reads `after`.
+  absl::Status Replace(const Value& before, const Value& after) {
+    if (after.name == before.name) return absl::OkStatus();
+    const std::string owner = OwnerOf(before);
+    for (LiveValues* const values : live_) {
+      for (auto& entry : values->values()) LANISTA_RETURN_IF_ERROR(ReplaceIn(before, owner, after, &entry.second));
+    }
+    for (auto& entry : weights_) LANISTA_RETURN_IF_ERROR(ReplaceIn(before, owner, after, &entry.second));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReplaceIn(const Value& before, const std::string& owner, const Value& after, Value* value) const {
+    for (Value& element : value->elements) LANISTA_RETURN_IF_ERROR(ReplaceIn(before, owner, after, &element));
+    if (value->is_list || value->name.empty() || OwnerOf(*value) != owner) return absl::OkStatus();
+    if (value->name != before.name) {
+      return absl::UnimplementedError(
+          "it changes in place what is read later under another view: ONNX has no form for that; export the model as "
+          "torchscript, python or cpp");
+    }
+    *value = after;
+    return absl::OkStatus();
   }
 
   // Lists are written element by element, because operators take them so.
@@ -183,6 +259,12 @@ class Builder {
 
   const SourceModel& model_;
   OnnxGraph* const onnx_;
+  // Of the graphs that are being written, the outermost first.
+  std::vector<LiveValues*> live_;
+  // Those that were read, by their names in the file; one that was changed in place is another value.
+  std::map<std::string, Value> weights_;
+  // Of views, by their names.
+  std::map<std::string, std::string> owners_;
 };
 
 // Whether the operator reads indices from this edge.

@@ -29,8 +29,9 @@ bool IsParameter(const ModuleSlot& slot) { return slot.node != nullptr && IsBuil
 
 // The expression for the attribute `name` of `owner`.
 std::string Access(const std::string& owner, const std::string& name, bool parameter) {
-  // torch.nn.Module finds its own members first, so attributes with such names are reached through its dictionaries.
-  if (PythonModuleMembers().count(name) > 0) {
+  // torch.nn.Module finds its own members first, and within a class Python reads self.__fc as self._Model__fc:
+  // attributes with such names are reached through the module's dictionaries.
+  if (PythonModuleMembers().count(name) > 0 || absl::StartsWith(name, "__")) {
     return absl::StrCat(owner, parameter ? "._parameters[" : "._modules[", PythonStringLiteral(name), "]");
   }
   if (IsIdentifier(name) && PythonReserved().count(name) == 0) return absl::StrCat(owner, ".", name);
