@@ -123,8 +123,11 @@ class WidthFitter {
     if (const auto types = PrimitiveTypes(*node, input_types)) return ValuesOf(*types, changed);
     const OpSchema* const schema = find_op_(node->op().type());
     if (schema == nullptr) return Values(std::max(1, node->outputs_size()), Value{{}, changed});
-    if (!inputs.empty() && inputs[0].changed) LANISTA_RETURN_IF_ERROR(FitAttributes(*schema, inputs[0].type, node));
     LANISTA_RETURN_IF_ERROR(schema->CheckAttributes(node->op()));
+    if (!inputs.empty() && inputs[0].changed) {
+      LANISTA_RETURN_IF_ERROR(FitAttributes(*schema, inputs[0].type, node));
+      LANISTA_RETURN_IF_ERROR(schema->CheckAttributes(node->op()));
+    }
     LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::ValueType> types,
                              InferOutputs(*schema, {*node, Attributes(*schema, node->op()), input_types}));
     if (changed && schema->KeepsElements() && !types.empty()) {

@@ -233,6 +233,19 @@ absl::Status MutableModel::CheckNew(const NodeHandle& at, const v1::Node& node) 
   return absl::OkStatus();
 }
 
+int MutableModel::PlaceOf(const NodeHandle& at) {
+  const auto& nodes = at.graph->nodes();
+  const auto is_it = [&at](const v1::Node& node) { return &node == at.node; };
+  return static_cast<int>(std::find_if(nodes.begin(), nodes.end(), is_it) - nodes.begin());
+}
+
+void MutableModel::AddAt(v1::Graph* graph, int place, v1::Node node) {
+  *graph->add_nodes() = std::move(node);
+  for (int i = graph->nodes_size() - 1; i > place; --i) graph->mutable_nodes()->SwapElements(i, i - 1);
+}
+
+void MutableModel::AddBefore(const NodeHandle& at, v1::Node node) { AddAt(at.graph, PlaceOf(at), std::move(node)); }
+
 absl::Status MutableModel::InsertAfter(const NodeHandle& at, v1::Node node) {
   LANISTA_RETURN_IF_ERROR(CheckNew(at, node));
   const auto redirect = [&](google::protobuf::RepeatedPtrField<v1::Edge>* edges) {
@@ -244,7 +257,7 @@ absl::Status MutableModel::InsertAfter(const NodeHandle& at, v1::Node node) {
   redirect(at.graph->mutable_outputs());
   node.clear_inputs();
   node.add_inputs()->set_node(at.node->name());
-  *at.graph->add_nodes() = std::move(node);
+  AddAt(at.graph, PlaceOf(at) + 1, std::move(node));
   return absl::OkStatus();
 }
 
@@ -264,7 +277,7 @@ absl::Status MutableModel::InsertBefore(const NodeHandle& at, v1::Node node, int
   source->set_slot(edge->slot());
   edge->set_node(node.name());
   edge->set_slot(0);
-  *at.graph->add_nodes() = std::move(node);
+  AddBefore(at, std::move(node));
   return absl::OkStatus();
 }
 

@@ -59,6 +59,9 @@ class MutableModel {
   absl::Status InsertAfter(const NodeHandle& at, v1::Node node);
   // Inserts `node` (without inputs) before input `index` of `at`. INVALID_ARGUMENT: there is no such input.
   absl::Status InsertBefore(const NodeHandle& at, v1::Node node, int index = 0);
+  // Adds `node`, which has its inputs, before `at` in the graph's list. A node that changes a value in place has no
+  // edge to those that read the value before or afterwards: they run in the list's order. Handles stay valid.
+  static void AddBefore(const NodeHandle& at, v1::Node node);
   // Removes the node; readers of its output 0 read its input 0 instead. INVALID_ARGUMENT: it has no inputs, or other
   // outputs of it are read.
   absl::Status Remove(const NodeHandle& at);
@@ -81,6 +84,10 @@ class MutableModel {
   std::vector<NodeHandle> Select(const NodePredicate& matches);
   // The graph that one node calls by the name `called`; copied first if other nodes call it too.
   v1::Graph* OwnGraph(std::string* called);
+  // Where `at` stands in its graph's list; behind its end if it is a candidate.
+  static int PlaceOf(const NodeHandle& at);
+  // Adds a node to the graph's list, at `place`.
+  static void AddAt(v1::Graph* graph, int place, v1::Node node);
   // OK if `at` has an input of this number.
   static absl::Status CheckInput(const NodeHandle& at, int index);
   // OK if `node` may be inserted next to `at`.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -152,7 +153,9 @@ std::vector<int64_t> Attributes::Ints(absl::string_view name) const {
 
 int64_t ParameterSpec::NumElements() const {
   int64_t count = 1;
-  for (const int64_t dim : shape) count *= dim;
+  for (const int64_t dim : shape) {
+    if (__builtin_mul_overflow(count, dim, &count)) return std::numeric_limits<int64_t>::max();
+  }
   return count;
 }
 

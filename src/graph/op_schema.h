@@ -85,6 +85,7 @@ struct ParameterSpec {
   bool buffer = false;
   v1::Tensor::DataType data_type = v1::Tensor::FLOAT32;
 
+  // The largest int64 if there are more.
   int64_t NumElements() const;
 };
 

@@ -35,6 +35,12 @@ bool IsOpen(const v1::Operator& op) {
   });
 }
 
+// Most values of a node that does not say how many it has.
+constexpr int kMaxSlots = 10000;
+
+// Most nodes with those of the graphs that cells call: whoever runs or searches a model visits them all.
+constexpr int64_t kMaxNodes = 1000000;
+
 class Validator {
  public:
   Validator(const v1::ModelGraph& model, OpLookup find_op) : model_(model), find_op_(find_op) {}
@@ -61,10 +67,40 @@ class Validator {
     for (const v1::Graph& graph : model_.graphs()) {
       LANISTA_RETURN_IF_ERROR(CheckGraph(graph, graph.name(), 0).status());
     }
+    for (const v1::Graph& graph : model_.graphs()) {
+      if (CountNodes(graph) <= kMaxNodes) continue;
+      return absl::InvalidArgumentError(absl::StrCat("graph '", graph.name(), "' has more than ", kMaxNodes,
+                                                     " nodes, with those of the graphs that its cells call"));
+    }
     return absl::OkStatus();
   }
 
  private:
+  // The nodes of a graph and of those that it calls, as often as it calls them; not much more than kMaxNodes.
+  // REQUIRES: CheckGraph was OK.
+  int64_t CountNodes(const v1::Graph& graph) {
+    if (const auto known = counts_.find(graph.name()); known != counts_.end()) return known->second;
+    const int64_t count = CountNodes(graph.nodes());
+    counts_[graph.name()] = count;
+    return count;
+  }
+
+  int64_t CountNodes(const google::protobuf::RepeatedPtrField<v1::Node>& nodes) {
+    int64_t count = 0;
+    for (const v1::Node& node : nodes) {
+      ++count;
+      if (node.has_cell()) count += CountNodes(*graphs_.at(node.cell().graph()));
+      if (node.has_training_switch()) {
+        count += CountNodes(*graphs_.at(node.training_switch().training()));
+        count += CountNodes(*graphs_.at(node.training_switch().evaluation()));
+      }
+      count += CountNodes(node.layer_choice().candidates()) + CountNodes(node.repeat().blocks()) +
+               CountNodes(node.nas_cell().op_candidates());
+      if (count > kMaxNodes) return kMaxNodes + 1;
+    }
+    return count;
+  }
+
   // Returns how deeply graphs are nested in this one. Each graph is checked once, with the path of its first caller.
   absl::StatusOr<int> CheckGraph(const v1::Graph& graph, const std::string& prefix, int depth) {
     if (depth > kMaxNesting) {
@@ -106,8 +142,10 @@ class Validator {
                                           "' has no node or input of that name"));
       }
       const int slots = found == nodes.end() ? 1 : NumOutputs(*found->second);
-      if (edge.slot() < 0 || (slots >= 0 && edge.slot() >= slots)) {
-        return Error(reader, absl::StrCat("reads slot ", edge.slot(), " of '", edge.node(), "', which has ", slots));
+      const int most = slots >= 0 ? slots : kMaxSlots;
+      if (edge.slot() < 0 || edge.slot() >= most) {
+        return Error(reader, absl::StrCat("reads slot ", edge.slot(), " of '", edge.node(), "', which has ",
+                                          slots >= 0 ? "" : "at most ", most));
       }
       return absl::OkStatus();
     };
@@ -386,6 +424,7 @@ class Validator {
   std::unordered_map<std::string, const v1::Graph*> graphs_;
   // How deeply graphs are nested in a graph; nullopt while it is being checked.
   std::unordered_map<std::string, std::optional<int>> heights_;
+  std::unordered_map<std::string, int64_t> counts_;
   // Label -> number of candidates.
   std::map<std::string, int> value_choices_;
   // Label -> the place of its first use, and the choice as text.

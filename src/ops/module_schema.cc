@@ -1,6 +1,7 @@
 #include "src/ops/module_schema.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,6 +22,19 @@ AttributeSpec MakeSpec(std::string name, AttributeKind kind, std::optional<v1::V
 
 bool IsOneOf(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// What schemas compute with integers relies on it: the product of two of them is an int64.
+absl::Status CheckIntegers(const std::vector<AttributeSpec>& specs, const Attributes& attributes) {
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  const auto is_far = [](const v1::Value& value) { return value.i() > kLargest || value.i() < -kLargest; };
+  for (const AttributeSpec& spec : specs) {
+    const v1::Value& value = attributes.Get(spec.name);
+    const auto& elements = value.list().values();
+    if (!is_far(value) && std::none_of(elements.begin(), elements.end(), is_far)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(spec.name, " must lie between ", -kLargest, " and ", kLargest));
+  }
+  return absl::OkStatus();
 }
 
 using Sources = ModuleCalls::Sources;
@@ -85,6 +99,7 @@ class ModuleSchema final : public graph::OpSchema {
 
  protected:
   absl::Status Check(const Attributes& attributes) const override {
+    LANISTA_RETURN_IF_ERROR(CheckIntegers(spec_.attributes, attributes));
     return spec_.check ? spec_.check(attributes) : absl::OkStatus();
   }
 

@@ -1,5 +1,6 @@
 #include "src/views/graph_view.h"
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -207,8 +208,11 @@ class RowLister {
   std::set<std::string> modules_;
 };
 
+// The largest int64 if there are more.
 std::optional<int64_t> Whole(const std::optional<double>& count) {
-  return count.has_value() ? std::make_optional(static_cast<int64_t>(*count)) : std::nullopt;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  if (!count.has_value()) return std::nullopt;
+  return *count < static_cast<double>(kMost) ? static_cast<int64_t>(*count) : kMost;
 }
 
 // The innermost of the first rows whose FLOPs are not known.

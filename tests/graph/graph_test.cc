@@ -1,6 +1,7 @@
 #include "src/graph/graph.h"
 
 #include <fstream>
+#include <limits>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -106,6 +107,12 @@ TEST(Validate, NamesTheNodeAndWhatIsWrong) {
   model = SmallNet();
   model.mutable_graphs(0)->mutable_nodes(2)->mutable_inputs(0)->set_slot(1);
   EXPECT_THAT(ErrorOf(model), HasSubstr("node 'conv2': reads slot 1 of 'relu', which has 1"));
+
+  // Nothing says how many values it has.
+  model.mutable_graphs(0)->mutable_nodes(1)->mutable_op()->set_type("aten::frexp.Tensor");
+  EXPECT_TRUE(Validate(model, ops::FindOp).ok());
+  model.mutable_graphs(0)->mutable_nodes(2)->mutable_inputs(0)->set_slot(std::numeric_limits<int>::max());
+  EXPECT_THAT(ErrorOf(model), HasSubstr("node 'conv2': reads slot 2147483647 of 'relu', which has at most 10000"));
 
   model = SmallNet();
   model.mutable_graphs(0)->mutable_nodes(1)->set_name("conv1");
@@ -218,7 +225,7 @@ TEST(Validate, FindsCyclesAmongNodesAndAmongCells) {
 }
 
 TEST(Validate, RefusesWhatIsNestedTooDeeplyAndWhatExplodes) {
-  // Each graph calls the next one twice: 2^60 nodes, if they were counted.
+  // Each graph calls the next one twice: 2^60 nodes.
   v1::ModelGraph model;
   for (int i = 0; i < 60; ++i) {
     v1::Graph& graph = *model.add_graphs();
@@ -238,7 +245,7 @@ TEST(Validate, RefusesWhatIsNestedTooDeeplyAndWhatExplodes) {
     }
     graph.add_outputs()->set_node(last);
   }
-  EXPECT_TRUE(Validate(model, ops::FindOp).ok());
+  EXPECT_THAT(ErrorOf(model), HasSubstr("graph 'g0' has more than 1000000 nodes"));
   EXPECT_TRUE(InferTypes(&model, ops::FindOp).ok()) << "equal calls are looked at once";
 
   v1::ModelGraph deep;

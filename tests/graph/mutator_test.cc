@@ -250,6 +250,17 @@ TEST_F(GraphSpaceTest, ADepthwiseConvolutionStaysOneWhenItsWidthIsPropagated) {
   EXPECT_EQ(IntAttribute(*model, "conv2", "out_channels"), 6);
   EXPECT_EQ(IntAttribute(*model, "dropout", "num_features"), 6);
   EXPECT_EQ(IntAttribute(*model, "head.fc1", "in_features"), 216);
+
+  // Another choice has made what is propagated senseless.
+  const auto senseless = GraphSpace::Create(base, Parse<v1::SpaceConfig>(R"(
+    mutator { value_choice { target: "conv2" attr: "groups" label: "g" candidate: [ { i: 4 }, { i: 0 } ] }
+              also { target: "conv2" attr: "in_channels" } }
+    mutator { value_choice { target: "conv1" attr: "out_channels" label: "w" candidate: [ { i: 4 }, { i: 3 } ]
+              propagate: true } })"),
+                                            ops::FindOp, kNoModules);
+  ASSERT_TRUE(senseless.ok()) << senseless.status();
+  Chooser both = Follow({{"g", 1}, {"w", 1}});
+  EXPECT_THAT(std::string(senseless->Materialise(both).status().message()), HasSubstr("node 'conv2'"));
 }
 
 TEST_F(GraphSpaceTest, AWidthThatCannotBeFollowedNamesTheNode) {
@@ -545,11 +556,22 @@ TEST(MutableModelTest, ANodeIsInsertedBeforeOneInput) {
   ASSERT_TRUE(model.InsertBefore(conv, Sigmoid("gate")).ok());
   EXPECT_EQ(Find(model.model(), "conv2")->inputs(0).node(), "gate");
   EXPECT_EQ(Find(model.model(), "gate")->inputs(0).node(), "relu");
+  // Nodes that change values in place run in the order of the list.
+  EXPECT_EQ(model.model().graphs(0).nodes(2).name(), "gate");
+  EXPECT_EQ(conv.node->name(), "conv2");
 
   const NodeHandle again = model.Find("conv2")->front();
   EXPECT_THAT(model.InsertBefore(again, Sigmoid("other"), 1).ToString(),
               HasSubstr("node 'conv2' has 1 inputs, and none of number 1"));
   EXPECT_FALSE(model.InsertBefore(again, Sigmoid("relu")).ok()) << "the name is taken";
+}
+
+TEST(MutableModelTest, ANodeIsInsertedBehindAnotherOne) {
+  MutableModel model(SmallNet(), ops::FindOp);
+  const NodeHandle relu = model.Find("relu")->front();
+  ASSERT_TRUE(model.InsertAfter(relu, Sigmoid("gate")).ok());
+  EXPECT_EQ(Find(model.model(), "conv2")->inputs(0).node(), "gate");
+  EXPECT_EQ(model.model().graphs(0).nodes(2).name(), "gate");
 }
 
 TEST(MutableModelTest, AnInputIsReadFromAnotherNode) {

@@ -17,6 +17,7 @@
 #include "src/runtime/aten_call_torch.h"
 #include "tests/graph/graph_testing.h"
 #include "tests/ops/aten_samples.h"
+#include "tests/ops/hostile_integers.h"
 
 namespace lanista::ops {
 namespace {
@@ -130,6 +131,19 @@ TEST(AtenFunctions, InferAllButTheBatchWhereThatIsUnknown) {
     ASSERT_TRUE(unknown.ok()) << unknown.status();
     ASSERT_EQ(unknown->size(), known->size());
     for (size_t i = 0; i < known->size(); ++i) EXPECT_EQ((*unknown)[i].kind(), (*known)[i].kind());
+  }
+}
+
+TEST(AtenFunctions, HostileIntegersEndNothing) {
+  for (const Sample& sample : Samples()) {
+    const Call one = CallOf(sample);
+    const graph::OpSchema* const schema = FindOp(one.node.op().type());
+    ForEachHostileInteger(one.node, [&](const v1::Node& hostile) {
+      if (!schema->CheckAttributes(hostile.op()).ok()) return;
+      const graph::OpCall call{hostile, graph::Attributes(*schema, hostile.op()), one.types};
+      const auto types = schema->InferTypes(call);
+      if (types.ok()) schema->Flops(call, *types);
+    });
   }
 }
 

@@ -12,6 +12,7 @@
 #include "src/ops/registry.h"
 #include "src/ops/registry_torch.h"
 #include "src/runtime/graph_module_torch.h"
+#include "tests/ops/hostile_integers.h"
 #include "tests/ops/module_rows.h"
 
 namespace lanista::ops {
@@ -133,6 +134,23 @@ TEST_P(ModuleOps, WhatIsUnknownOfInputsIsUnknownOfOutputs) {
   const auto unknown = Infer(std::vector<v1::ValueType>(inputs.size(), graph::TensorType(v1::Tensor::FLOAT32)));
   ASSERT_TRUE(unknown.ok()) << unknown.status();
   EXPECT_EQ(unknown->size(), whole.size());
+}
+
+TEST_P(ModuleOps, HostileIntegersAreRefusedOrCounted) {
+  const std::vector<v1::ValueType> inputs = TypesOf(TensorsOf(GetParam().inputs));
+  ForEachHostileInteger(node_, [&](const v1::Node& hostile) {
+    if (!schema_->CheckAttributes(hostile.op()).ok()) return;
+    const graph::Attributes attributes(*schema_, hostile.op());
+    for (const graph::ParameterSpec& parameter : schema_->Parameters(attributes)) {
+      EXPECT_GE(parameter.NumElements(), 0) << hostile.ShortDebugString();
+    }
+    const auto types = schema_->InferTypes({hostile, attributes, inputs});
+    if (!types.ok()) return;
+    for (const v1::ValueType& type : *types) {
+      for (const int64_t dim : type.shape().dims()) EXPECT_GE(dim, -1) << hostile.ShortDebugString();
+    }
+    EXPECT_GE(schema_->Flops({hostile, attributes, inputs}, *types).value_or(0), 0) << hostile.ShortDebugString();
+  });
 }
 
 TEST_P(ModuleOps, ParametersAreThoseOfTheModule) {

@@ -62,7 +62,7 @@ class InputChoice final : public Mutator {
     v1::Edge* const input = at.node->mutable_inputs(index);
     input->set_node(name);
     input->set_slot(0);
-    *at.graph->add_nodes() = std::move(choice);
+    model.AddBefore(at, std::move(choice));
     return absl::OkStatus();
   }
 

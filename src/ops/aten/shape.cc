@@ -238,11 +238,13 @@ absl::StatusOr<Types> InferPixelShuffle(const OpCall& call) {
   const auto factor = a.Int("upscale_factor");
   if (!dims.has_value() || !factor.has_value()) return UnknownShape(call);
   const size_t rank = dims->size();
-  if (*factor < 1 || rank < 3 || ((*dims)[rank - 3] >= 0 && (*dims)[rank - 3] % (*factor * *factor) != 0)) {
+  int64_t square = 0;
+  if (*factor < 1 || __builtin_mul_overflow(*factor, *factor, &square) || rank < 3 ||
+      ((*dims)[rank - 3] >= 0 && (*dims)[rank - 3] % square != 0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot shuffle pixels of ", graph::TypeToText(call.inputs[0]), " by a factor of ", *factor));
   }
-  if ((*dims)[rank - 3] > 0) (*dims)[rank - 3] /= *factor * *factor;
+  if ((*dims)[rank - 3] > 0) (*dims)[rank - 3] /= square;
   for (const size_t axis : {rank - 2, rank - 1}) {
     if ((*dims)[axis] > 0) (*dims)[axis] *= *factor;
   }

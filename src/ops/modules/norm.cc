@@ -149,6 +149,7 @@ ModuleSpec LayerNorm() {
                   {Required("normalized_shape", AttributeKind::kInts), WithDefault("eps", 1e-5),
                    WithDefault("elementwise_affine", true)},
                   InferLayerNorm};
+  spec.check = [](const Attributes& a) { return ExpectAtLeast(a, {"normalized_shape"}, 0); };
   spec.parameters = [](const Attributes& a) {
     const Dims shape = a.Ints("normalized_shape");
     if (!a.Bool("elementwise_affine")) return std::vector<ParameterSpec>{};

@@ -29,6 +29,9 @@ std::vector<AttributeSpec> AttributesOf(const RecurrentKind& kind) {
   return specs;
 }
 
+// Each layer has parameters of its own, which are listed.
+constexpr int64_t kMaxLayers = 10000;
+
 absl::Status CheckRecurrent(const RecurrentKind& kind, const Attributes& a) {
   LANISTA_RETURN_IF_ERROR(ExpectAtLeast(a, {"input_size", "hidden_size"}, 1));
   if (HasNonlinearity(kind) && a.String("nonlinearity") != "tanh" && a.String("nonlinearity") != "relu") {
@@ -37,6 +40,10 @@ absl::Status CheckRecurrent(const RecurrentKind& kind, const Attributes& a) {
   }
   if (kind.is_cell) return absl::OkStatus();
   LANISTA_RETURN_IF_ERROR(ExpectAtLeast(a, {"num_layers"}, 1));
+  if (a.Int("num_layers") > kMaxLayers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_layers must be at most ", kMaxLayers, ", not ", a.Int("num_layers")));
+  }
   if (a.Float("dropout") < 0 || a.Float("dropout") > 1) {
     return absl::InvalidArgumentError(absl::StrCat("dropout must be in [0, 1], not ", a.Float("dropout")));
   }
