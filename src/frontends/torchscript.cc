@@ -28,6 +28,12 @@ absl::Status CheckModule(const std::string& path, const torch::jit::Module& modu
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": class ", ClassPath(module), " has no forward method: there is nothing to run"));
   }
+  // A caller's code has those of its submodules; those of the root are called by whoever calls it.
+  if (!module.type()->getForwardHooks().empty() || !module.type()->getForwardPreHooks().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": class ", ClassPath(module),
+        " has forward hooks of its own, which are not followed: call them in forward, or wrap the model in a module"));
+  }
   const auto arguments = static_cast<int>(forward->function().getSchema().arguments().size()) - 1;
   if (num_inputs > arguments) {
     return absl::InvalidArgumentError(

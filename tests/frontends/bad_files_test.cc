@@ -37,7 +37,8 @@ INSTANTIATE_TEST_SUITE_P(
                     BadFile{"sets_state_with_spaces", "__setstate__"}, BadFile{"sets_state_shouted", "__setstate__"},
                     BadFile{"interface_file", "Loader: operator 'aten::from_file'"},
                     BadFile{"bit_rot", "the checksum of its record"},
-                    BadFile{"two_directories", "it has two directories"}, BadFile{"no_forward", "no forward method"}),
+                    BadFile{"two_directories", "it has two directories"}, BadFile{"no_forward", "no forward method"},
+                    BadFile{"hooked", "has forward hooks of its own"}),
     [](const testing::TestParamInfo<BadFile>& info) { return std::string(info.param.name); });
 
 TEST(BadFile, OfNoSuchNameIsNotFound) {

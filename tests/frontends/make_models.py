@@ -516,6 +516,31 @@ class SetsState(nn.Module):
         return x
 
 
+class Hooked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+        def double(self, inputs: Tuple[Tensor], output: Tensor):
+            return output * 2
+
+        self.register_forward_hook(double)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class HoldsHooked(nn.Module):
+    """The code of its forward has the hook."""
+
+    def __init__(self):
+        super().__init__()
+        self.hooked = Hooked()
+
+    def forward(self, x):
+        return self.hooked(x)
+
+
 class NoForward(nn.Module):
     @torch.jit.export
     def run(self, x):
@@ -808,6 +833,8 @@ def main():
     save(SetsState(), "sets_state")
     save(CallsInterface(), "interface_file")
     save(NoForward(), "no_forward")
+    save(Hooked(), "hooked")
+    save(HoldsHooked(), "holds_hooked")
     write_bad_files()
     write_choices(sys.argv[2])
 

@@ -272,6 +272,8 @@ TEST_F(TorchScriptTest, MethodsOtherThanForwardAreCellsOfTheirModule) {
             "-> encoder_unscale\n");
 }
 
+TEST_F(TorchScriptTest, HooksOfSubmodulesComputeTheSame) { Imported("holds_hooked", {{2, 4}}); }
+
 TEST_F(TorchScriptTest, ModulesThatShareParametersAreKeptTogether) {
   const v1::ModelGraph model = Imported("tied", {{2, 4}});
   EXPECT_EQ(Print(model), "tied = opaque:Tied(x)\nfc = Linear(tied) in_features=4 out_features=4\n-> fc\n");
