@@ -1,6 +1,6 @@
-// Tables of numbers, in memory. Classification takes the texts of the target column as classes (sorted as numbers if
-// all are numbers, else bytewise); regression takes its numbers. The evaluator's task decides; without one, a target
-// column of numbers means regression.
+// Tables of numbers, in memory. Classification takes the texts of the target column as classes (as numbers, and sorted
+// so, if all are numbers, else bytewise); regression takes its numbers. The evaluator's task decides; without one, a
+// target column of numbers means regression.
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
+#include "src/base/utf8.h"
 #include "src/data/csv_file.h"
 #include "src/data/dataset.h"
 #include "src/data/rows.h"
@@ -109,6 +110,13 @@ absl::Status ChooseColumns(const v1::CsvConfig& config, Table& table) {
   return absl::OkStatus();
 }
 
+// Names of columns and classes stand in results.
+absl::Status CheckText(const std::string& path, int64_t line, const std::string& text) {
+  if (IsUtf8(text)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ":", line, ": '", ToUtf8(ShortField(text)), "' is not UTF-8: save the table as UTF-8"));
+}
+
 absl::StatusOr<Table> ReadTable(const std::string& path, const v1::CsvConfig& config, char delimiter) {
   Table table;
   table.path = path;
@@ -117,6 +125,7 @@ absl::StatusOr<Table> ReadTable(const std::string& path, const v1::CsvConfig& co
     if (table.columns.empty()) {
       for (size_t i = 0; i < fields.size(); ++i) {
         table.columns.push_back(header ? std::string(absl::StripAsciiWhitespace(fields[i])) : absl::StrCat(i));
+        LANISTA_RETURN_IF_ERROR(CheckText(path, line, table.columns.back()));
       }
       LANISTA_RETURN_IF_ERROR(ChooseColumns(config, table));
       if (header) return absl::OkStatus();
@@ -135,6 +144,7 @@ absl::StatusOr<Table> ReadTable(const std::string& path, const v1::CsvConfig& co
       if (table.texts.back().empty()) {
         return absl::InvalidArgumentError(absl::StrCat(table.Place(line, column), "the target is empty"));
       }
+      LANISTA_RETURN_IF_ERROR(CheckText(path, line, table.texts.back()));
     }
     table.lines.push_back(line);
     return absl::OkStatus();
@@ -150,20 +160,71 @@ absl::StatusOr<Table> ReadTable(const std::string& path, const v1::CsvConfig& co
   return table;
 }
 
-// Gives the classes of all tables numbers; `names` are the classes in the order of these numbers.
-std::map<std::string, int64_t> NumberClasses(const std::vector<const Table*>& tables, std::vector<std::string>& names) {
-  std::map<std::string, int64_t> classes;
-  for (const Table* table : tables) {
-    for (const std::string& text : table->texts) classes.emplace(text, 0);
-  }
-  for (const auto& entry : classes) names.push_back(entry.first);
-  if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return ParseNumber(name).has_value(); })) {
-    std::stable_sort(names.begin(), names.end(),
-                     [](const std::string& a, const std::string& b) { return *ParseNumber(a) < *ParseNumber(b); });
-  }
-  for (size_t i = 0; i < names.size(); ++i) classes[names[i]] = static_cast<int64_t>(i);
-  return classes;
+bool HasNumbersAlone(const Table& table) {
+  return std::all_of(table.texts.begin(), table.texts.end(),
+                     [](const std::string& text) { return ParseNumber(text).has_value(); });
 }
+
+// The classes of a table.
+class Classes {
+ public:
+  explicit Classes(const Table& table) : table_(table.path), are_numbers_(HasNumbersAlone(table)) {
+    std::map<double, std::string> numbers;
+    for (const std::string& text : table.texts) {
+      if (are_numbers_) {
+        numbers.emplace(*ParseNumber(text), text);
+      } else {
+        texts_.emplace(text, 0);
+      }
+    }
+    for (const auto& [number, text] : numbers) {
+      numbers_[number] = static_cast<int64_t>(names_.size());
+      names_.push_back(text);
+    }
+    for (auto& [text, label] : texts_) {
+      label = static_cast<int64_t>(names_.size());
+      names_.push_back(text);
+    }
+  }
+
+  // By number; of a number its first spelling.
+  const std::vector<std::string>& names() const { return names_; }
+
+  // The numbers of a table's classes, which may be the other one: int64, [rows].
+  absl::StatusOr<at::Tensor> Targets(const Table& table) const {
+    at::Tensor target = at::empty({table.rows()}, at::kLong);
+    int64_t* to = target.data_ptr<int64_t>();
+    for (int64_t row = 0; row < table.rows(); ++row) {
+      const std::optional<int64_t> label = Find(table.texts[row]);
+      if (!label.has_value()) {
+        return absl::InvalidArgumentError(absl::StrCat(table.Place(table.lines[row], table.targets[0]), "the class '",
+                                                       ShortField(table.texts[row]), "' is in no row of ", table_,
+                                                       ": correct or remove the row, or add the class there"));
+      }
+      to[row] = *label;
+    }
+    return target;
+  }
+
+ private:
+  std::optional<int64_t> Find(const std::string& text) const {
+    if (!are_numbers_) {
+      const auto found = texts_.find(text);
+      return found == texts_.end() ? std::nullopt : std::make_optional(found->second);
+    }
+    // Programs write one number as 1 and as 1.0.
+    const std::optional<double> number = ParseNumber(text);
+    const auto found = number.has_value() ? numbers_.find(*number) : numbers_.end();
+    return found == numbers_.end() ? std::nullopt : std::make_optional(found->second);
+  }
+
+  const std::string table_;
+  const bool are_numbers_;
+  std::vector<std::string> names_;
+  // One of the two is empty.
+  std::map<std::string, int64_t> texts_;
+  std::map<double, int64_t> numbers_;
+};
 
 absl::StatusOr<at::Tensor> NumberTargets(const Table& table) {
   const auto outputs = static_cast<int64_t>(table.targets.size());
@@ -179,27 +240,31 @@ absl::StatusOr<at::Tensor> NumberTargets(const Table& table) {
   return target;
 }
 
-at::Tensor ClassTargets(const Table& table, const std::map<std::string, int64_t>& classes) {
-  at::Tensor target = at::empty({table.rows()}, at::kLong);
-  int64_t* to = target.data_ptr<int64_t>();
-  for (int64_t i = 0; i < table.rows(); ++i) to[i] = classes.at(table.texts[i]);
-  return target;
-}
-
 // The shift and scale of a feature column.
 struct Scale {
   double mean = 0;
   double deviation = 1;
 };
 
-// Mean 0 and variance 1 over `rows`; a constant column is shifted only.
+// Mean 0 and variance 1 over `rows`; a column that is constant there is shifted only. Its deviation need not be 0: the
+// mean is rounded.
 std::vector<Scale> Standardize(const Table& table, const std::vector<int64_t>& rows) {
   const size_t width = table.features.size();
   const auto count = static_cast<double>(rows.size());
   std::vector<Scale> scales(width);
   for (size_t column = 0; column < width; ++column) {
     double sum = 0;
-    for (const int64_t row : rows) sum += table.inputs[row * width + column];
+    const double first = table.inputs[rows.front() * width + column];
+    bool constant = true;
+    for (const int64_t row : rows) {
+      const double value = table.inputs[row * width + column];
+      sum += value;
+      constant = constant && value == first;
+    }
+    if (constant) {
+      scales[column].mean = first;
+      continue;
+    }
     const double mean = sum / count;
     double squares = 0;
     for (const int64_t row : rows) {
@@ -239,12 +304,9 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenCsv(const v1::CsvConfig& config,
   }
 
   auto splits = std::make_unique<DataSplits>();
-  const auto all_numbers = [](const Table* part) {
-    return std::all_of(part->texts.begin(), part->texts.end(),
-                       [](const std::string& text) { return ParseNumber(text).has_value(); });
-  };
-  splits->task = request.task.value_or(std::all_of(tables.begin(), tables.end(), all_numbers) ? Task::kRegression
-                                                                                              : Task::kClassification);
+  const bool all_numbers =
+      std::all_of(tables.begin(), tables.end(), [](const Table* part) { return HasNumbersAlone(*part); });
+  splits->task = request.task.value_or(all_numbers ? Task::kRegression : Task::kClassification);
   splits->input_shape = {static_cast<int64_t>(table.features.size())};
 
   std::vector<Example> parts(tables.size());
@@ -253,9 +315,12 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenCsv(const v1::CsvConfig& config,
       return absl::InvalidArgumentError(
           absl::StrCat(table.path, ": classification wants one target column, not ", table.targets.size()));
     }
-    const std::map<std::string, int64_t> classes = NumberClasses(tables, splits->class_names);
-    splits->outputs = static_cast<int64_t>(classes.size());
-    for (size_t i = 0; i < tables.size(); ++i) parts[i].target = ClassTargets(*tables[i], classes);
+    const Classes classes(table);
+    splits->class_names = classes.names();
+    splits->outputs = static_cast<int64_t>(splits->class_names.size());
+    for (size_t i = 0; i < tables.size(); ++i) {
+      LANISTA_ASSIGN_OR_RETURN(parts[i].target, classes.Targets(*tables[i]));
+    }
   } else {
     splits->outputs = static_cast<int64_t>(table.targets.size());
     for (size_t i = 0; i < tables.size(); ++i) {

@@ -51,6 +51,8 @@ absl::StatusOr<RgbImage> DecodePng(const std::string& bytes) {
     return size;
   }
   png.format = PNG_FORMAT_RGB;
+  // Else 16 bits would be taken as linear, and made brighter.
+  png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   RgbImage image{png.height, png.width, std::vector<uint8_t>(PNG_IMAGE_SIZE(png))};
   const png_color black = {0, 0, 0};
   if (png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr) == 0) {

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
+#include "src/base/utf8.h"
 #include "src/data/dataset.h"
 #include "src/data/image_file.h"
 #include "src/data/missing.h"
@@ -106,6 +107,10 @@ absl::StatusOr<std::vector<File>> ListImages(const fs::path& folder, std::vector
   if (classes.empty()) classes = found;
   std::vector<File> files;
   for (const std::string& name : found) {
+    if (!IsUtf8(name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(ToUtf8((folder / name).string()), ": the class's name is not UTF-8: rename the folder"));
+    }
     const auto position = std::find(classes.begin(), classes.end(), name);
     if (position == classes.end()) {
       return absl::InvalidArgumentError(absl::StrCat((folder / name).string(),

@@ -277,6 +277,11 @@ TEST_F(ImageFolderTest, ServesTrainAndValidationFolders) {
   EXPECT_EQ(splits->train->InMemory(), nullptr);
 }
 
+TEST_F(ImageFolderTest, RefusesAClassWhoseNameIsNotUtf8) {
+  folder_.Write("gr\xf6n/1.png", red_);
+  EXPECT_THAT(OpenRoot(), IsInvalid("gr\xef\xbf\xbdn: the class's name is not UTF-8"));
+}
+
 TEST_F(ImageFolderTest, DividesClassFoldersByTheSplit) {
   for (int i = 0; i < 10; ++i) folder_.Write(absl::StrCat(i % 2 == 0 ? "even/" : "odd/", i, ".png"), red_);
   const absl::StatusOr<DataSplits> splits = OpenRoot("split { train: 0.7 seed: 3 }");
@@ -355,15 +360,38 @@ TEST_F(Csv, RegressionLearnsNumbersFromStandardisedFeatures) {
   EXPECT_EQ(splits->preprocessing[0].ShortDebugString(), "standardization { mean: 2 mean: 7 std: 1 std: 1 }");
 }
 
+TEST_F(Csv, AColumnThatIsConstantInTrainingIsNotScaled) {
+  // The sum of 0.1s divided by their number is not 0.1.
+  const std::string validation = folder_.Write("validation.csv", "a,y\n0.2,9\n");
+  std::string table = "a,y\n";
+  for (int row = 0; row < 200; ++row) table += "0.1,1\n";
+  const absl::StatusOr<DataSplits> splits = OpenTable(table, absl::StrCat("validation_path: '", validation, "'"));
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->preprocessing[0].ShortDebugString(), "standardization { mean: 0.1 std: 1 }");
+  EXPECT_THAT(Values(splits->validation->InMemory()->input), ElementsAre(0.1f));
+}
+
 TEST_F(Csv, ClassificationNumbersTheTextsOfTheTarget) {
   const std::string validation = folder_.Write("validation.csv", "k,x\ncat,3\n");
-  const absl::StatusOr<DataSplits> splits =
-      OpenTable("k,x\ndog,1\n\"ape\",2\n", absl::StrCat("target_columns: 'k' validation_path: '", validation, "'"));
+  const std::string columns = absl::StrCat("target_columns: 'k' validation_path: '", validation, "'");
+  const absl::StatusOr<DataSplits> splits = OpenTable("k,x\ndog,1\n\"ape\",2\ncat,4\n", columns);
   ASSERT_TRUE(splits.ok()) << splits.status();
   EXPECT_EQ(splits->task, Task::kClassification);
   EXPECT_THAT(splits->class_names, ElementsAre("ape", "cat", "dog"));
-  EXPECT_THAT(Classes(splits->train), ElementsAre(2, 0));
+  EXPECT_THAT(Classes(splits->train), ElementsAre(2, 0, 1));
   EXPECT_THAT(Classes(splits->validation), ElementsAre(1));
+  EXPECT_THAT(OpenTable("k,x\ndog,1\n", columns),
+              IsInvalid("validation.csv:2: column 'k': the class 'cat' is in no row of "));
+}
+
+TEST_F(Csv, ANumberIsOneClassHoweverItIsWritten) {
+  const std::string validation = folder_.Write("validation.csv", "x,y\n1,0.0\n2,10.0\n3,2.0\n");
+  const absl::StatusOr<DataSplits> splits = OpenTable(
+      "x,y\n1,10\n2,0\n3,2\n4,2.0\n", absl::StrCat("validation_path: '", validation, "'"), Task::kClassification);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_THAT(splits->class_names, ElementsAre("0", "2", "10"));
+  EXPECT_THAT(Classes(splits->train), ElementsAre(2, 0, 1, 1));
+  EXPECT_THAT(Classes(splits->validation), ElementsAre(0, 2, 1));
 }
 
 TEST_F(Csv, TheEvaluatorsTaskDecidesAboutATargetOfNumbers) {
@@ -398,6 +426,12 @@ TEST_F(Csv, RefusesRowsWithLineAndColumn) {
   EXPECT_THAT(OpenTable("a,y\n1, \n"), IsInvalid("table.csv:2: column 'y': the target is empty"));
   EXPECT_THAT(OpenTable("a,y\n1,nan\n2,3\n", "", Task::kRegression), IsInvalid("table.csv:2: column 'y': 'nan'"));
   EXPECT_THAT(OpenTable("a,y\n1,\"2\n"), IsInvalid("table.csv:2: a quote opens"));
+  // As Latin-1, with a letter of one byte.
+  EXPECT_THAT(OpenTable("gr\xf6\xdf"
+                        "e,y\n1,2\n"),
+              IsInvalid("table.csv:1: 'gr\xef\xbf\xbd"
+                        "e' is not UTF-8"));
+  EXPECT_THAT(OpenTable("a,y\n1,K\xf6ln\n"), IsInvalid("table.csv:2: 'K\xef\xbf\xbdln' is not UTF-8"));
 }
 
 TEST_F(Csv, RefusesTablesAndColumnsThatDoNotFit) {

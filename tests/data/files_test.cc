@@ -128,6 +128,13 @@ TEST(ReadImage, DecodesPngExactly) {
   EXPECT_EQ(image->pixels, rgb);
 }
 
+TEST(ReadImage, SixteenBitsOfAPngLoseTheLowerOnes) {
+  const TestFolder folder;
+  const absl::StatusOr<RgbImage> image = ReadImage(folder.Write("image.png", EncodeGreyPng16({0, 64, 128, 255})));
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_THAT(image->pixels, ElementsAre(0, 0, 0, 64, 64, 64, 128, 128, 128, 255, 255, 255));
+}
+
 TEST(ReadImage, DecodesJpegNearly) {
   const TestFolder folder;
   const absl::StatusOr<RgbImage> image =

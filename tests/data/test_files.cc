@@ -82,6 +82,27 @@ std::string EncodePng(int height, int width, const std::vector<uint8_t>& rgb) {
   return out;
 }
 
+std::string EncodeGreyPng16(const std::vector<uint8_t>& levels) {
+  std::string out;
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  png_set_write_fn(
+      png, &out,
+      [](png_structp writer, png_bytep bytes, png_size_t count) {
+        static_cast<std::string*>(png_get_io_ptr(writer))->append(reinterpret_cast<const char*>(bytes), count);
+      },
+      nullptr);
+  png_set_IHDR(png, info, static_cast<png_uint_32>(levels.size()), 1, 16, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
+               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_write_info(png, info);
+  std::vector<uint8_t> row;
+  for (const uint8_t level : levels) row.insert(row.end(), {level, level});
+  png_write_row(png, row.data());
+  png_write_end(png, info);
+  png_destroy_write_struct(&png, &info);
+  return out;
+}
+
 std::string EncodeJpeg(int height, int width, const std::vector<uint8_t>& rgb) {
   jpeg_error_mgr errors;
   jpeg_compress_struct jpeg;
