@@ -12,7 +12,9 @@
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/time_util.h"
 #include "nlohmann/json.hpp"
+#include "src/base/bounded_message.h"
 #include "src/base/field_rules.h"
+#include "src/base/shallow_json.h"
 #include "src/base/status.h"
 #include "src/config/fields.h"
 #include "src/config/parse.h"
@@ -106,6 +108,10 @@ class JsonScan : public nlohmann::json_sax<Json> {
   };
 
   bool Open(bool is_list) {
+    if (levels_.size() >= kMaxJsonDepth) {
+      error_ = std::string(TooDeepJson().message());
+      return false;
+    }
     levels_.push_back({is_list, 0, "", {}});
     return true;
   }
@@ -245,7 +251,7 @@ class Checker {
     return integer;
   }
 
-  static std::string Shown(const Json& json) { return json.dump(); }
+  static std::string Shown(const Json& json) { return BoundedMessage(json.dump()); }
   static std::string OutOfRange(const FieldDescriptor& field, const Json& json) {
     return absl::StrCat("'", field.name(), "' is out of range: ", json.dump());
   }

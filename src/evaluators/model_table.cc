@@ -18,6 +18,7 @@
 #include "src/base/metric_names.h"
 #include "src/base/read_file.h"
 #include "src/base/sha256.h"
+#include "src/base/shallow_json.h"
 #include "src/base/status.h"
 #include "src/data/csv_file.h"
 #include "src/space/space.h"
@@ -54,8 +55,8 @@ std::string ComparableCell(absl::string_view cell) {
   if (const auto number = ParseNumber(text)) return Comparable(Json(*number));
   if (absl::EqualsIgnoreCase(text, "true") || absl::EqualsIgnoreCase(text, "false")) return absl::AsciiStrToLower(text);
   if (absl::StartsWith(text, "[")) {
-    const Json list = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-    if (list.is_array()) return Comparable(list);
+    const absl::StatusOr<Json> list = ParseShallowJson<Json>(text);
+    if (list.ok() && list->is_array()) return Comparable(*list);
   }
   return std::string(text);
 }

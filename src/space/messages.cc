@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/bounded_message.h"
 #include "src/space/space.h"
 
 namespace lanista {
@@ -84,7 +85,7 @@ absl::Status NotActive(const v1::Choice& choice, const LabelIndex& choices) {
 
 absl::Status WrongCandidate(const v1::Choice& choice, const std::string& given) {
   return absl::InvalidArgumentError(
-      absl::StrCat("choice '", choice.label(), "' takes ", AllowedText(choice), ", not ", given));
+      absl::StrCat("choice '", choice.label(), "' takes ", AllowedText(choice), ", not ", BoundedMessage(given)));
 }
 
 absl::Status UnknownLabel(const std::string& label, const v1::SpaceSpec& spec) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
+#include "src/base/shallow_json.h"
 #include "src/base/status.h"
 #include "src/space/candidates.h"
 #include "src/space/draw.h"
@@ -42,15 +43,14 @@ absl::StatusOr<v1::Sample> Space::Complete(const std::string& json, std::mt19937
 }
 
 absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937_64* random) const {
-  Json members;
-  try {
-    members = Json::parse(json);
-  } catch (const Json::exception& error) {  // Also out_of_range: 1e999.
-    return absl::InvalidArgumentError(absl::StrCat("not JSON: ", error.what()));
-  }
+  LANISTA_ASSIGN_OR_RETURN(const Json members, ParseShallowJson<Json>(json));
   if (!members.is_object()) {
     return absl::InvalidArgumentError("a sample is a JSON object: {\"label\": candidate, ...}");
   }
+  // Of what was drawn: another draw may fit.
+  const auto misfit = [random](const absl::Status& status) {
+    return random == nullptr ? status : absl::FailedPreconditionError(status.message());
+  };
   Options options(choice_count(), -1);
   absl::flat_hash_map<std::string, const Json*> given;
   for (const auto& member : members.items()) given.emplace(member.key(), &member.value());
@@ -58,7 +58,7 @@ absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937
     const v1::Choice& choice = spec_.choices(i);
     const auto found = given.find(choice.label());
     if (!index_->table.IsActive(i, options)) {
-      if (found != given.end()) return NotActive(choice, ByLabel(spec_));
+      if (found != given.end()) return misfit(NotActive(choice, ByLabel(spec_)));
       continue;
     }
     if (found == given.end()) {
@@ -79,8 +79,8 @@ absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937
   }
   for (size_t i = 0; i < index_->table.excluded.size(); ++i) {
     if (!index_->table.Holds(index_->table.excluded[i], options)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("no model with ", ConditionText(spec_.impossible(i), ByLabel(spec_)),
-                                                   " can be built: discovery tried it"));
+    return misfit(absl::InvalidArgumentError(absl::StrCat(
+        "no model with ", ConditionText(spec_.impossible(i), ByLabel(spec_)), " can be built: discovery tried it")));
   }
   v1::Sample sample = ToSample(options);
   for (const auto& member : members.items()) {

@@ -67,7 +67,8 @@ class Space {
   // candidate 2.0, and 2.0 the candidate 2, if only one of them exists. Labels that an incomplete space does not list
   // become decisions with values but without indices, at the end. INVALID_ARGUMENT also if the model is impossible.
   absl::StatusOr<v1::Sample> FromJson(const std::string& json) const;
-  // The same of a JSON that leaves choices out: those of them that are active are drawn.
+  // The same of a JSON that leaves choices out: those of them that are active are drawn. FAILED_PRECONDITION: with what
+  // was drawn, a choice that is named is not active, or the model is impossible; another draw may fit.
   absl::StatusOr<v1::Sample> Complete(const std::string& json, std::mt19937_64& random) const;
 
   // A short text that is the same for equal samples of one space and different for different ones: for sets of seen

@@ -7,7 +7,7 @@
 namespace lanista {
 
 bool Rungs::IsRung(int step) const {
-  if (max_steps_.has_value() && step >= *max_steps_) return false;
+  if (end_.has_value() && step >= *end_) return false;
   int64_t rung = first_step_;
   while (rung < step) rung *= factor_;
   return rung == step;

@@ -8,12 +8,11 @@
 
 namespace lanista {
 
-// Rungs are at the steps first_step, first_step * factor, first_step * factor^2, ... that are below max_steps, if that
-// is known: a model that has reached the last step has nothing left to train. REQUIRES: first_step >= 1, factor >= 2.
+// Rungs are at the steps first_step, first_step * factor, first_step * factor^2, ... that are below `end`, if there is
+// one: a model that has reached its last step has nothing left to train. REQUIRES: first_step >= 1, factor >= 2.
 class Rungs {
  public:
-  Rungs(int first_step, int factor, std::optional<int> max_steps)
-      : first_step_(first_step), factor_(factor), max_steps_(max_steps) {}
+  Rungs(int first_step, int factor, std::optional<int> end) : first_step_(first_step), factor_(factor), end_(end) {}
 
   // The rank of a model that has reached a rung.
   struct Place {
@@ -32,7 +31,7 @@ class Rungs {
 
   const int first_step_;
   const int factor_;
-  const std::optional<int> max_steps_;
+  const std::optional<int> end_;
   // For each rung, the values of the models that have reached it, the best first.
   std::map<int, std::vector<double>> values_;
 };

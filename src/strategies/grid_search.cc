@@ -40,7 +40,10 @@ class Walk : public Strategy {
 
   void Tell(const v1::Sample& sample, const Observation&) override {
     std::string key = Space::Key(sample);
-    if (running_.erase(key) == 0) elsewhere_.insert(std::move(key));
+    if (running_.erase(key) > 0) return;
+    // Of another search, whose limits may have been others.
+    if (!found_ && limits_.any()) found_ = limits_.Allow(sample);
+    elsewhere_.insert(std::move(key));
   }
 
   void Expect(const v1::Sample& sample) override {
@@ -71,7 +74,7 @@ class Walk : public Strategy {
   }
 
   KnownLimits limits_;
-  // Whether any model was proposed, by this strategy or by others.
+  // Whether any model within the limits is known: proposed by this strategy or by others, or told.
   bool found_ = false;
   // Keys of models that it has proposed and that are not told yet, and of those that somebody else has proposed.
   absl::flat_hash_set<std::string> running_;

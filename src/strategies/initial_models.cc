@@ -80,6 +80,8 @@ absl::StatusOr<std::vector<v1::Sample>> ReadInitialModels(
       absl::StatusOr<v1::Sample> sample = space.Complete(initial.Get(i).sample(), random);
       if (!sample.ok()) {
         problem = sample.status();
+        // No other draw makes it JSON, or gives the space what it names.
+        if (!absl::IsFailedPrecondition(problem)) break;
         continue;
       }
       const std::string key = Space::Key(*sample);
@@ -98,7 +100,12 @@ absl::StatusOr<std::vector<v1::Sample>> ReadInitialModels(
             absl::StrCat(Space::ToJson(*sample), " is the same model as initial[", entry->second, "]"));
       }
     }
-    if (!found) return Annotate(problem, place);
+    if (found) continue;
+    if (absl::IsFailedPrecondition(problem)) {
+      problem = absl::InvalidArgumentError(
+          absl::StrCat(problem.message(), " (drawn ", kMostDraws, " times: name the choices that it depends on, too)"));
+    }
+    return Annotate(problem, place);
   }
   return samples;
 }

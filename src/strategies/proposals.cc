@@ -60,6 +60,8 @@ void Proposals::Expect(const Options& model) {
 
 bool Proposals::Told(const Options& model) {
   Remember(model);
+  // Of another search, whose limits may have been others.
+  if (!any_proposed_ && limits_.any()) any_proposed_ = limits_.Allow(space_.ToSample(model));
   const auto found = std::find(running_.begin(), running_.end(), model);
   if (found == running_.end()) return false;
   running_.erase(found);

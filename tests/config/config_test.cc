@@ -141,6 +141,8 @@ TEST_F(ConfigTest, TwoMembersOfAOneofExcludeEachOther) {
 TEST_F(ConfigTest, BrokenFilesAreToldWhereTheyBreak) {
   EXPECT_EQ(TextError("strategy { random {}\n"), "c.textproto:2:1: the text ends inside a block: a '}' is missing");
   EXPECT_THAT(TextError("name: \"abc"), HasSubstr("c.textproto:1:11: Unexpected end of string"));
+  EXPECT_THAT(JsonError("{\"name\": " + std::string(1000000, '[') + std::string(1000000, ']') + "}"),
+              HasSubstr("c.json: the JSON is nested more than 1000 levels deep"));
   EXPECT_THAT(JsonError("{\n  \"seed\": }"), HasSubstr("c.json: not JSON: parse error at line 2, column 11"));
   EXPECT_EQ(JsonError("[]"), "c.json: must be an object { ... }");
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -156,6 +157,18 @@ TEST(HyperbandTest, ModelsCompeteWithinTheirBracket) {
   const auto stopper = MakeStopper("hyperband { max_steps: 3 }");
   EXPECT_EQ(RunCurves(stopper.get(), {{.5, .5, .5}, {.1, .1, .1}, {.4, .5, .5}, {0, 0, 0}, {.6, .1, .1}}),
             (std::vector<std::string>{"-", "-", "step 1: 0.4, not among the best 1 of 2 of its bracket", "-", "-"}));
+}
+
+TEST(HyperbandTest, TheLastRungIsOneFactorBeforeTheEnd) {
+  // At step 9 of 10 the rest is one step.
+  const auto stopper = MakeStopper("hyperband { max_steps: 10 }");
+  std::set<int> rungs;
+  for (int model = 1; model <= 60; ++model) {
+    for (int step = 1; step <= 10; ++step) {
+      if (stopper->Report(model, step, 1.0 - model * 0.01).stop) rungs.insert(step);
+    }
+  }
+  EXPECT_THAT(rungs, ::testing::ElementsAre(1, 3));
 }
 
 TEST(HyperbandTest, TakesItsStepsFromTheEvaluator) {

@@ -208,6 +208,23 @@ TEST_P(StrategyContract, LimitsThatNothingFulfilsAreAnErrorThatSaysHowFarTheyAre
   }
 }
 
+TEST_P(StrategyContract, IsDoneWhereAnotherSearchHasTriedAllWithinTheLimits) {
+  const Space space = MakeBlock();
+  StrategyContext context(space, 3);
+  context.violation = OverFour;
+  const std::unique_ptr<Strategy> strategy = Make(config_, context);
+  for (std::optional<v1::Sample> sample = space.First(); sample.has_value(); sample = space.Next(*sample)) {
+    if (OverFour(*sample) == 0) strategy->Tell(*sample, Score(*sample));
+  }
+  bool exhausted = false;
+  while (!exhausted) {
+    const auto proposal = strategy->Ask(1);
+    ASSERT_TRUE(proposal.ok()) << proposal.status();
+    ASSERT_TRUE(proposal->samples.empty());
+    exhausted = proposal->exhausted;
+  }
+}
+
 TEST_P(StrategyContract, WhatSomebodyElseProposedOrToldIsNotProposedAgain) {
   const Space space = MakeQuickStart();
   const std::unique_ptr<Strategy> strategy = Make(config_, space);

@@ -135,6 +135,17 @@ TEST(ReadInitialModels, MistakesNameTheModelAndTheLabel) {
   EXPECT_THAT(Error({"[1]"}, space), ::testing::HasSubstr("a sample is a JSON object"));
   EXPECT_THAT(Error({R"({"layers": 0, "op_1": 1})"}, MakeBlock()),
               ::testing::HasSubstr("choice 'op_1' is not active in this model; it is if layers in {1, 2}"));
+  // No draw can cure these.
+  EXPECT_THAT(Error({R"({"layer": ")" + std::string(100000, 'x') + R"("})"}, space),
+              ::testing::HasSubstr("takes one of [0, 1], not \"xxx"));
+  EXPECT_THAT(Error({R"({"layer": )" + std::string(300000, '[') + std::string(300000, ']') + "}"}, space),
+              ::testing::HasSubstr("initial[0].sample: the JSON is nested more than 1000 levels deep"));
+  // Of ten thousand models one has it.
+  const Space rare = testing::MakeSpace({testing::MakeChoice("a", 100), testing::MakeChoice("b", 100, {{{"a", {7}}}}),
+                                         testing::MakeChoice("c", 2, {{{"b", {9}}}})});
+  EXPECT_THAT(Error({R"({"c": 1})"}, rare),
+              ::testing::HasSubstr("(drawn 1000 times: name the choices that it depends on, too)"));
+  EXPECT_TRUE(Read({R"({"a": 7, "b": 9, "c": 1})"}, rare).ok());
   const std::string whole = R"({"layer": 1, "dropout": 2, "feature": 0})";
   EXPECT_EQ(Error({"{}", whole, whole}, space),
             R"(initial[2].sample: {"layer":1,"dropout":2,"feature":0} is the same model as initial[1])");
