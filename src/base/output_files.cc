@@ -4,12 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -26,6 +27,19 @@ namespace {
 constexpr size_t kBufferBytes = size_t{1} << 20;
 // Names that a killed process with this process's id may have left behind.
 constexpr int kMaxAttempts = 1000;
+
+// The names of the files that this process is writing.
+struct Unfinished {
+  // Held while a file is made, renamed or removed.
+  std::mutex mutex;
+  std::set<std::string> names;
+};
+
+// Never destroyed: the process may end while threads write.
+Unfinished& OwnUnfinished() {
+  static auto* const own = new Unfinished;
+  return *own;
+}
 
 absl::Status CannotWrite(const std::string& path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", why));
@@ -54,11 +68,16 @@ absl::StatusOr<std::string> WithoutLinks(const std::string& path) {
 
 // Creates a file beside `place`, with the permissions that a new file has.
 absl::StatusOr<std::pair<UniqueFd, std::string>> CreateBeside(const std::string& path, const std::string& place) {
-  static std::atomic<int> number{0};
+  static int number = 0;
+  Unfinished& own = OwnUnfinished();
+  const std::lock_guard<std::mutex> lock(own.mutex);  // Also that of the number.
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     std::string name = absl::StrCat(FolderOf(place), "/", kUnfinishedPrefix, getpid(), ".", ++number);
     UniqueFd file(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.get() >= 0) return std::make_pair(std::move(file), std::move(name));
+    if (file.get() >= 0) {
+      own.names.insert(name);
+      return std::make_pair(std::move(file), std::move(name));
+    }
     if (errno != EEXIST) break;
   }
   return Error(path);
@@ -74,7 +93,11 @@ absl::Status SyncFolder(const std::string& path, const std::string& place) {
 }  // namespace
 
 OutputFile::~OutputFile() {
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (temporary_.empty()) return;
+  Unfinished& own = OwnUnfinished();
+  const std::lock_guard<std::mutex> lock(own.mutex);
+  unlink(temporary_.c_str());
+  own.names.erase(temporary_);
 }
 
 absl::Status OutputFile::Open(const std::vector<std::string>& inputs) {
@@ -130,7 +153,12 @@ absl::Status OutputFile::Finish() {
 }
 
 absl::Status OutputFile::Rename() {
-  if (rename(temporary_.c_str(), place_.c_str()) != 0) return Error(path_);
+  {
+    Unfinished& own = OwnUnfinished();
+    const std::lock_guard<std::mutex> lock(own.mutex);
+    if (rename(temporary_.c_str(), place_.c_str()) != 0) return Error(path_);
+    own.names.erase(temporary_);
+  }
   temporary_.clear();
   return SyncFolder(path_, place_);
 }
@@ -175,6 +203,12 @@ absl::Status CopyFile(int from, const std::string& from_path, const std::string&
     file->Write(piece);
   }
   return files.Commit().status();
+}
+
+void RemoveOwnUnfinishedFiles() {
+  Unfinished& own = OwnUnfinished();
+  own.mutex.lock();
+  for (const std::string& name : own.names) unlink(name.c_str());
 }
 
 absl::Status MakeParentFolder(const std::string& path) {

@@ -4,7 +4,7 @@
 // synced and renamed. So what was there before stays until then, and after any error. A file that is replaced keeps its
 // permissions. A symbolic link is followed, as `>` of a shell does: the file that it leads to is replaced.
 //
-// Used by one thread.
+// An OutputFile is used by one thread.
 #ifndef LANISTA_SRC_BASE_OUTPUT_FILES_H_
 #define LANISTA_SRC_BASE_OUTPUT_FILES_H_
 
@@ -87,6 +87,10 @@ absl::Status WriteFile(const std::string& path, absl::string_view content, const
 // Writes a copy of an open regular file, however it was opened and whatever has its name by now. `from_path` names it
 // in messages, and is no place for the copy. Errors: those of OutputFiles, and "cannot read FROM_PATH: ".
 absl::Status CopyFile(int from, const std::string& from_path, const std::string& to);
+
+// Removes what this process has begun to write and not put at its place, for an end by _exit. Any thread may call it,
+// once; whoever begins, renames or removes an OutputFile afterwards waits until the process has ended.
+void RemoveOwnUnfinishedFiles();
 
 // Makes the folder in which `path` lies, and those above it, where they are missing.
 absl::Status MakeParentFolder(const std::string& path);

@@ -28,6 +28,10 @@ absl::Status ErrnoToStatus(int error_number, absl::string_view what) {
     case EEXIST:
       return absl::AlreadyExistsError(message);
     case EINVAL:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
       return absl::InvalidArgumentError(message);
     default:
       return absl::UnavailableError(message);

@@ -181,9 +181,9 @@ class LocalHead::Impl {
     caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
     if (nodes_.has_value()) nodes_->End();
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
-    for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
+    for (const auto& [watcher, listener] : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
     if (served_) caf::anon_send_exit(served_, caf::exit_reason::user_shutdown);
-    for (const std::shared_ptr<Listener>& listener : listeners_) listener->Close();
+    for (const auto& [watcher, listener] : watchers_) listener->Close();
     std::vector<std::string> left = live_.WaitForNone(end_limit_);
     if (sources_.has_value()) {
       for (const std::string& source : sources_->Wait(kSourcesLimit)) {
@@ -250,10 +250,11 @@ class LocalHead::Impl {
   WatcherActor MakeWatcher(Watcher watcher) {
     const ForeignCall call;
     // Detached: the launcher's function may write to a slow terminal.
-    listeners_.push_back(std::make_shared<Listener>(std::move(watcher)));
-    watchers_.push_back(system_.spawn<caf::detached>(Watch, listeners_.back(), &final_states_));
-    live_.Add(watchers_.back(), "the progress display");
-    return watchers_.back();
+    auto listener = std::make_shared<Listener>(std::move(watcher));
+    const WatcherActor actor = system_.spawn<caf::detached>(Watch, listener, &final_states_);
+    live_.Add(actor, "the progress display");
+    watchers_.push_back({actor, std::move(listener)});
+    return actor;
   }
 
   NodeGateway* AcceptNodes(NodesOptions options) {
@@ -307,8 +308,7 @@ class LocalHead::Impl {
   std::optional<NodeBridge> nodes_;
   std::optional<NodeSources> sources_;
   HeadActor head_;
-  std::vector<std::shared_ptr<Listener>> listeners_;
-  std::vector<WatcherActor> watchers_;
+  std::vector<std::pair<WatcherActor, std::shared_ptr<Listener>>> watchers_;
   // Null: the head serves nobody.
   WatcherActor served_;
 };

@@ -63,11 +63,12 @@ std::string ProgramPage(const CommandTree& tree) {
   for (const CommandDescription& command : tree.commands) {
     absl::StrAppend(&page, ".TP\n\\fB", Roff(command.name), "\\fR\n", Roff(command.description), "\n");
   }
-  return absl::StrCat(page, ".PP\nEach command has a page of its own: \\fB", Roff(tree.program), "-run\\fR(1).\n",
-                      Heading("Options"), "They stand before or after the command.\n", Options(tree.options),
-                      Heading("Exit status"),
-                      "0: done. 1: the experiment failed. 2: bad usage or configuration. 3: the head cannot be "
-                      "reached.\n");
+  return absl::StrCat(
+      page, ".PP\nEach command has a page of its own: \\fB", Roff(tree.program), "-run\\fR(1).\n", Heading("Options"),
+      "They stand before or after the command.\n", Options(tree.options), Heading("Exit status"),
+      "0: done. 1: the experiment failed, no model succeeded, or you stopped it; something could not be "
+      "read or written. 2: bad usage or configuration, an unknown experiment, a token that is not "
+      "taken. 3: the head cannot be reached. 130: ended by Ctrl-C.\n");
 }
 
 std::string CommandPage(const CommandTree& tree, const CommandDescription& command) {

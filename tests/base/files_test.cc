@@ -175,10 +175,13 @@ TEST_F(OutputFilesTest, ErrorsOfTheSystemNameTheFile) {
   EXPECT_EQ(status.message(), "cannot write " + Path("missing/a") + ": No such file or directory");
   EXPECT_TRUE(MakeParentFolder(Path("missing/a")).ok());
   EXPECT_TRUE(WriteFile(Path("missing/a"), "x").ok());
-  EXPECT_EQ(MakeParentFolder(Path("missing/a/b/c")).message(),
-            "cannot make the folder " + Path("missing/a/b") + ": Not a directory");
-  EXPECT_THAT(std::string(MakeParentFolder(Path(std::string(300, 'x') + "/a/b")).message()),
-              HasSubstr(": File name too long"));
+  // The user's mistakes: no error that may pass.
+  const absl::Status below_file = MakeParentFolder(Path("missing/a/b/c"));
+  EXPECT_TRUE(absl::IsInvalidArgument(below_file));
+  EXPECT_EQ(below_file.message(), "cannot make the folder " + Path("missing/a/b") + ": Not a directory");
+  const absl::Status too_long = MakeParentFolder(Path(std::string(300, 'x') + "/a/b"));
+  EXPECT_TRUE(absl::IsInvalidArgument(too_long));
+  EXPECT_THAT(std::string(too_long.message()), HasSubstr(": File name too long"));
 }
 
 TEST_F(OutputFilesTest, AWorkingFolderNeedsNoName) {

@@ -175,6 +175,7 @@ TEST(BadFilesTest, GraphFormatsOfTheDirectEngineNameTheEngineThatHasThem) {
   EXPECT_EQ(onnx.exit_code, 2);
   EXPECT_THAT(onnx.err, HasSubstr("engine"));
   EXPECT_EQ(RunCommand(kLanista, {"show", "../../etc", "--state-dir", state}).exit_code, 2);
+  EXPECT_EQ(RunCommand(kLanista, {"run", "/etc/passwd/below", "--state-dir", state}).exit_code, 2);
 }
 
 TEST(BadFilesTest, AGraphThatIsTooLargeToHandOverIsRefused) {
@@ -237,7 +238,7 @@ TEST(FilesTest, WhatIsReadOrNoFileIsNotOverwritten) {
         0)
         << format;
     const CommandResult blocked = RunCommand(kLanista, {"convert", graph, "--format", format, "--out", graph + "/net"});
-    EXPECT_EQ(blocked.exit_code, 1) << format;
+    EXPECT_EQ(blocked.exit_code, 2) << format;
     EXPECT_THAT(blocked.err, HasSubstr("cannot make the folder " + graph)) << format;
   }
   const CommandResult device = RunCommand(kLanista, {"show-graph", "/dev/zero"});
