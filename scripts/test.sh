@@ -64,6 +64,12 @@ run_tests() {
   failed=$((failed + cases_failed))
   skipped=$((skipped + cases_skipped))
   sed "1d; s|^|FAILED: |; s|\$| (bazel test $*)|" "$counts" >>"$failures"
+  # Bazel has shown the whole logs, far above.
+  sed -n '/"testResult"/{/"status":"\(FAILED\|TIMEOUT\)"/s|.*"uri":"file://\([^"]*/test\.log\)".*|\1|p}' "$events" |
+    sort -u | while read -r log; do
+      echo "The end of $log:"
+      tail -n 40 "$log"
+    done >>"$failures"
   # Something else than a test could not be built, or no test ran at all.
   if [ "$cases_failed" -eq 0 ] && { [ "$status" -ne 0 ] || [ $((cases_passed + cases_skipped)) -eq 0 ]; }; then
     count_failure "bazel test $*"
