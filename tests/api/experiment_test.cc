@@ -644,8 +644,10 @@ TEST_F(HeadTest, AClientRunsSearches) {
   ASSERT_EQ(files->size(), 2u);
   for (const std::string& file : *files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
   json.out = files->front() + "/below_a_file";
-  const absl::Status disk = client->Export(*id, json).status();
-  EXPECT_TRUE(absl::IsInternal(disk)) << disk << ": the head is there";
+  EXPECT_TRUE(absl::IsInvalidArgument(client->Export(*id, json).status()));
+  json.out = "/sys/no_folder_of_ours";
+  const absl::Status refused = client->Export(*id, json).status();
+  EXPECT_TRUE(absl::IsInternal(refused)) << refused << ": the head has not refused it";
 
   ASSERT_TRUE(client->Delete(*id).ok());
   EXPECT_TRUE(client->List()->empty());
