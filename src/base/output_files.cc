@@ -4,15 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
-#include <set>
+#include <functional>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,19 +26,6 @@ namespace {
 constexpr size_t kBufferBytes = size_t{1} << 20;
 // Names that a killed process with this process's id may have left behind.
 constexpr int kMaxAttempts = 1000;
-
-// The names of the files that this process is writing.
-struct Unfinished {
-  // Held while a file is made, renamed or removed.
-  std::mutex mutex;
-  std::set<std::string> names;
-};
-
-// Never destroyed: the process may end while threads write.
-Unfinished& OwnUnfinished() {
-  static auto* const own = new Unfinished;
-  return *own;
-}
 
 absl::Status CannotWrite(const std::string& path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", why));
@@ -66,18 +52,13 @@ absl::StatusOr<std::string> WithoutLinks(const std::string& path) {
   return std::string(real.get());
 }
 
-// Creates a file beside `place`, with the permissions that a new file has.
-absl::StatusOr<std::pair<UniqueFd, std::string>> CreateBeside(const std::string& path, const std::string& place) {
-  static int number = 0;
-  Unfinished& own = OwnUnfinished();
-  const std::lock_guard<std::mutex> lock(own.mutex);  // Also that of the number.
+// Gives a file a name beside `place`. `take` does, and fails with EEXIST where the name is taken.
+absl::StatusOr<std::string> TakeName(const std::string& path, const std::string& place,
+                                     const std::function<bool(const char* name)>& take) {
+  static std::atomic<int> number{0};
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     std::string name = absl::StrCat(FolderOf(place), "/", kUnfinishedPrefix, getpid(), ".", ++number);
-    UniqueFd file(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.get() >= 0) {
-      own.names.insert(name);
-      return std::make_pair(std::move(file), std::move(name));
-    }
+    if (take(name.c_str())) return name;
     if (errno != EEXIST) break;
   }
   return Error(path);
@@ -93,11 +74,7 @@ absl::Status SyncFolder(const std::string& path, const std::string& place) {
 }  // namespace
 
 OutputFile::~OutputFile() {
-  if (temporary_.empty()) return;
-  Unfinished& own = OwnUnfinished();
-  const std::lock_guard<std::mutex> lock(own.mutex);
-  unlink(temporary_.c_str());
-  own.names.erase(temporary_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 absl::Status OutputFile::Open(const std::vector<std::string>& inputs) {
@@ -119,9 +96,16 @@ absl::Status OutputFile::Open(const std::vector<std::string>& inputs) {
   } else if (struct stat link = {}; lstat(path_.c_str(), &link) == 0) {
     return CannotWrite(path_, "it is a symbolic link that leads nowhere");
   }
-  auto created = CreateBeside(path_, place_);
-  if (!created.ok()) return created.status();
-  std::tie(file_, temporary_) = *std::move(created);
+  // It has no name while it is written, and the permissions that a new file has.
+  file_ = UniqueFd(open(FolderOf(place_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666));
+  if (file_.get() < 0) {
+    // Some file systems have no such files, NFS for one.
+    const auto create = [this](const char* name) {
+      file_ = UniqueFd(open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      return file_.get() >= 0;
+    };
+    LANISTA_ASSIGN_OR_RETURN(temporary_, TakeName(path_, place_, create));
+  }
   if (exists && fchmod(file_.get(), target.st_mode & 07777) != 0) return Error(path_);
   return absl::OkStatus();
 }
@@ -148,17 +132,19 @@ absl::Status OutputFile::Finish() {
   Flush();
   LANISTA_RETURN_IF_ERROR(status_);
   if (fsync(file_.get()) != 0) return Error(path_);
-  if (file_.Close() != 0) return Error(path_);
   return absl::OkStatus();
 }
 
 absl::Status OutputFile::Rename() {
-  {
-    Unfinished& own = OwnUnfinished();
-    const std::lock_guard<std::mutex> lock(own.mutex);
-    if (rename(temporary_.c_str(), place_.c_str()) != 0) return Error(path_);
-    own.names.erase(temporary_);
+  if (temporary_.empty()) {
+    const std::string unnamed = absl::StrCat("/proc/self/fd/", file_.get());
+    const auto name_it = [&unnamed](const char* name) {
+      return linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+    };
+    LANISTA_ASSIGN_OR_RETURN(temporary_, TakeName(path_, place_, name_it));
   }
+  if (file_.Close() != 0) return Error(path_);
+  if (rename(temporary_.c_str(), place_.c_str()) != 0) return Error(path_);
   temporary_.clear();
   return SyncFolder(path_, place_);
 }
@@ -203,12 +189,6 @@ absl::Status CopyFile(int from, const std::string& from_path, const std::string&
     file->Write(piece);
   }
   return files.Commit().status();
-}
-
-void RemoveOwnUnfinishedFiles() {
-  Unfinished& own = OwnUnfinished();
-  own.mutex.lock();
-  for (const std::string& name : own.names) unlink(name.c_str());
 }
 
 absl::Status MakeParentFolder(const std::string& path) {

@@ -1,10 +1,12 @@
 // Writing files: all files that Lanista writes for its user, and all weights, go through here.
 //
-// A file appears at its place when it is complete and on the disk: it is written beside its place under another name,
-// synced and renamed. So what was there before stays until then, and after any error. A file that is replaced keeps its
-// permissions. A symbolic link is followed, as `>` of a shell does: the file that it leads to is replaced.
+// A file appears at its place when it is complete and on the disk: it is written beside its place without a name, or,
+// where the file system has no such files, under another name; synced and renamed. So what was there before stays until
+// then, and after any error; a process that is killed leaves nothing (but for a file with another name:
+// unfinished_files.h). A file that is replaced keeps its permissions. A symbolic link is followed, as `>` of a shell
+// does: the file that it leads to is replaced.
 //
-// An OutputFile is used by one thread.
+// Used by one thread.
 #ifndef LANISTA_SRC_BASE_OUTPUT_FILES_H_
 #define LANISTA_SRC_BASE_OUTPUT_FILES_H_
 
@@ -45,13 +47,13 @@ class OutputFile {
   absl::Status Open(const std::vector<std::string>& inputs);
   // Hands what is buffered to the system.
   void Flush();
-  // Everything is on the disk, still under the other name.
+  // Everything is on the disk, not at its place yet.
   absl::Status Finish();
   absl::Status Rename();
 
   // As the user gave it, and without links.
   std::string path_, place_;
-  // The other name; empty: there is none.
+  // The other name; empty: it has none.
   std::string temporary_;
   UniqueFd file_;
   std::string buffer_;
@@ -87,10 +89,6 @@ absl::Status WriteFile(const std::string& path, absl::string_view content, const
 // Writes a copy of an open regular file, however it was opened and whatever has its name by now. `from_path` names it
 // in messages, and is no place for the copy. Errors: those of OutputFiles, and "cannot read FROM_PATH: ".
 absl::Status CopyFile(int from, const std::string& from_path, const std::string& to);
-
-// Removes what this process has begun to write and not put at its place, for an end by _exit. Any thread may call it,
-// once; whoever begins, renames or removes an OutputFile afterwards waits until the process has ended.
-void RemoveOwnUnfinishedFiles();
 
 // Makes the folder in which `path` lies, and those above it, where they are missing.
 absl::Status MakeParentFolder(const std::string& path);

@@ -25,8 +25,10 @@ inline absl::Status TooDeepJson() {
 template <typename JsonType>
 absl::StatusOr<JsonType> ParseShallowJson(absl::string_view text) {
   struct TooDeep {};
-  const auto check_depth = [](int depth, typename JsonType::parse_event_t, JsonType&) {
-    if (depth > kMaxJsonDepth) throw TooDeep();
+  using Event = typename JsonType::parse_event_t;
+  // `depth`: of those around it.
+  const auto check_depth = [](int depth, Event event, JsonType&) {
+    if (depth >= kMaxJsonDepth && (event == Event::array_start || event == Event::object_start)) throw TooDeep();
     return true;
   };
   try {

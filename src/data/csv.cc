@@ -169,25 +169,15 @@ bool HasNumbersAlone(const Table& table) {
 class Classes {
  public:
   explicit Classes(const Table& table) : table_(table.path), are_numbers_(HasNumbersAlone(table)) {
-    std::map<double, std::string> numbers;
-    for (const std::string& text : table.texts) {
-      if (are_numbers_) {
-        numbers.emplace(*ParseNumber(text), text);
-      } else {
-        texts_.emplace(text, 0);
-      }
-    }
-    for (const auto& [number, text] : numbers) {
-      numbers_[number] = static_cast<int64_t>(names_.size());
-      names_.push_back(text);
-    }
-    for (auto& [text, label] : texts_) {
-      label = static_cast<int64_t>(names_.size());
+    std::map<Key, std::string> names;
+    for (const std::string& text : table.texts) names.emplace(KeyOf(text), text);
+    for (const auto& [key, text] : names) {
+      labels_[key] = static_cast<int64_t>(names_.size());
       names_.push_back(text);
     }
   }
 
-  // By number; of a number its first spelling.
+  // By number; of a class that is written in several ways the first one.
   const std::vector<std::string>& names() const { return names_; }
 
   // The numbers of a table's classes, which may be the other one: int64, [rows].
@@ -195,35 +185,33 @@ class Classes {
     at::Tensor target = at::empty({table.rows()}, at::kLong);
     int64_t* to = target.data_ptr<int64_t>();
     for (int64_t row = 0; row < table.rows(); ++row) {
-      const std::optional<int64_t> label = Find(table.texts[row]);
-      if (!label.has_value()) {
+      const auto found = labels_.find(KeyOf(table.texts[row]));
+      if (found == labels_.end()) {
         return absl::InvalidArgumentError(absl::StrCat(table.Place(table.lines[row], table.targets[0]), "the class '",
                                                        ShortField(table.texts[row]), "' is in no row of ", table_,
                                                        ": correct or remove the row, or add the class there"));
       }
-      to[row] = *label;
+      to[row] = found->second;
     }
     return target;
   }
 
  private:
-  std::optional<int64_t> Find(const std::string& text) const {
-    if (!are_numbers_) {
-      const auto found = texts_.find(text);
-      return found == texts_.end() ? std::nullopt : std::make_optional(found->second);
-    }
-    // Programs write one number as 1 and as 1.0.
-    const std::optional<double> number = ParseNumber(text);
-    const auto found = number.has_value() ? numbers_.find(*number) : numbers_.end();
-    return found == numbers_.end() ? std::nullopt : std::make_optional(found->second);
+  using Key = std::pair<double, std::string>;
+
+  // Equal for texts that name one class: programs write a number as 1 and as 1.0. Classes are in the order of this.
+  Key KeyOf(const std::string& text) const {
+    const std::optional<double> number = are_numbers_ ? ParseNumber(text) : std::nullopt;
+    if (!number.has_value()) return {0, text};
+    // From here on a double stands for several integers.
+    constexpr double kLargestExact = 9007199254740992;
+    return {*number, std::abs(*number) < kLargestExact ? "" : text};
   }
 
   const std::string table_;
   const bool are_numbers_;
+  std::map<Key, int64_t> labels_;
   std::vector<std::string> names_;
-  // One of the two is empty.
-  std::map<std::string, int64_t> texts_;
-  std::map<double, int64_t> numbers_;
 };
 
 absl::StatusOr<at::Tensor> NumberTargets(const Table& table) {

@@ -123,11 +123,8 @@ class WidthFitter {
     if (const auto types = PrimitiveTypes(*node, input_types)) return ValuesOf(*types, changed);
     const OpSchema* const schema = find_op_(node->op().type());
     if (schema == nullptr) return Values(std::max(1, node->outputs_size()), Value{{}, changed});
+    if (!inputs.empty() && inputs[0].changed) LANISTA_RETURN_IF_ERROR(FitAttributes(*schema, inputs[0].type, node));
     LANISTA_RETURN_IF_ERROR(schema->CheckAttributes(node->op()));
-    if (!inputs.empty() && inputs[0].changed) {
-      LANISTA_RETURN_IF_ERROR(FitAttributes(*schema, inputs[0].type, node));
-      LANISTA_RETURN_IF_ERROR(schema->CheckAttributes(node->op()));
-    }
     LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::ValueType> types,
                              InferOutputs(*schema, {*node, Attributes(*schema, node->op()), input_types}));
     if (changed && schema->KeepsElements() && !types.empty()) {
@@ -172,6 +169,7 @@ class WidthFitter {
       value->set_i(width);
       v1::Value* const groups = FindAttribute(op, "groups");
       if (groups == nullptr || groups->i() != old || old == 1) continue;
+      if (old == 0) return absl::InvalidArgumentError(absl::StrCat(attribute.name, " and groups must be at least 1"));
       groups->set_i(width);
       v1::Value* const out_channels = FindAttribute(op, "out_channels");
       out_channels->set_i(out_channels->i() / old * width);

@@ -7,21 +7,19 @@
 #include <string>
 #include <utility>
 
-#include "src/base/output_files.h"
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/signal_thread.h"
 
 namespace lanista {
 
-// While an object of this class lives, SIGINT, SIGTERM and SIGHUP print its note to stderr, remove what the process has
-// begun to write and end it with kExitKilled.
+// While an object of this class lives, SIGINT, SIGTERM and SIGHUP print its note to stderr and end the process
+// with kExitKilled.
 class InterruptNote {
  public:
   explicit InterruptNote(std::string note)
       : thread_((CatchStopSignals(), [note = std::move(note)](int) {
           PrintNote(note);
-          RemoveOwnUnfinishedFiles();
           _exit(kExitKilled);
         })) {}
 

@@ -47,9 +47,10 @@ absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937
   if (!members.is_object()) {
     return absl::InvalidArgumentError("a sample is a JSON object: {\"label\": candidate, ...}");
   }
-  // Of what was drawn: another draw may fit.
-  const auto misfit = [random](const absl::Status& status) {
-    return random == nullptr ? status : absl::FailedPreconditionError(status.message());
+  bool drawn = false;
+  // Where something was drawn, another draw may fit.
+  const auto misfit = [&drawn](const absl::Status& status) {
+    return drawn ? absl::FailedPreconditionError(status.message()) : status;
   };
   Options options(choice_count(), -1);
   absl::flat_hash_map<std::string, const Json*> given;
@@ -64,6 +65,7 @@ absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937
     if (found == given.end()) {
       if (random == nullptr) return Missing(choice);
       options[i] = Uniform(*random, option_count(i));
+      drawn = true;
       continue;
     }
     const Json& value = *found->second;

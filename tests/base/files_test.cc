@@ -87,6 +87,21 @@ TEST_F(OutputFilesTest, WhatWasNotCommittedLeavesNothing) {
   EXPECT_EQ(Count(), 1);
 }
 
+TEST_F(OutputFilesTest, AProcessThatIsKilledLeavesNothing) {
+  if (UniqueFd(open(folder_.c_str(), O_TMPFILE | O_WRONLY, 0600)).get() < 0) {
+    GTEST_SKIP() << "the file system has no files without names";
+  }
+  const auto write_and_die = [this] {
+    OutputFiles files;
+    const absl::StatusOr<OutputFile*> file = files.Add(Path("a"));
+    if (!file.ok()) return;
+    (*file)->Write(std::string(3 << 20, 'x'));
+    raise(SIGKILL);
+  };
+  EXPECT_EXIT(write_and_die(), ::testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(Count(), 0);
+}
+
 TEST_F(OutputFilesTest, AFullDiskIsAnErrorOfCommit) {
   // The limit of a file's size stands in for the disk's: the write fails in the same place.
   const auto old_handler = signal(SIGXFSZ, SIG_IGN);

@@ -384,6 +384,13 @@ TEST_F(Csv, ClassificationNumbersTheTextsOfTheTarget) {
               IsInvalid("validation.csv:2: column 'k': the class 'cat' is in no row of "));
 }
 
+TEST_F(Csv, IntegersThatNoDoubleTellsApartAreClassesOfTheirOwn) {
+  const absl::StatusOr<DataSplits> splits =
+      OpenTable("x,y\n1,9007199254740993\n2,9007199254740992\n", "split { train: 0.5 }", Task::kClassification);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_THAT(splits->class_names, ElementsAre("9007199254740992", "9007199254740993"));
+}
+
 TEST_F(Csv, ANumberIsOneClassHoweverItIsWritten) {
   const std::string validation = folder_.Write("validation.csv", "x,y\n1,0.0\n2,10.0\n3,2.0\n");
   const absl::StatusOr<DataSplits> splits = OpenTable(

@@ -128,11 +128,12 @@ TEST(ReadImage, DecodesPngExactly) {
   EXPECT_EQ(image->pixels, rgb);
 }
 
-TEST(ReadImage, SixteenBitsOfAPngLoseTheLowerOnes) {
+TEST(ReadImage, SixteenBitsOfAPngAreScaledToEight) {
   const TestFolder folder;
-  const absl::StatusOr<RgbImage> image = ReadImage(folder.Write("image.png", EncodeGreyPng16({0, 64, 128, 255})));
+  const absl::StatusOr<RgbImage> image =
+      ReadImage(folder.Write("image.png", EncodeGreyPng16({0, 0x00ff, 0x4040, 0xc800, 0xffff})));
   ASSERT_TRUE(image.ok()) << image.status();
-  EXPECT_THAT(image->pixels, ElementsAre(0, 0, 0, 64, 64, 64, 128, 128, 128, 255, 255, 255));
+  EXPECT_THAT(image->pixels, ElementsAre(0, 0, 0, 1, 1, 1, 64, 64, 64, 199, 199, 199, 255, 255, 255));
 }
 
 TEST(ReadImage, DecodesJpegNearly) {

@@ -82,7 +82,7 @@ std::string EncodePng(int height, int width, const std::vector<uint8_t>& rgb) {
   return out;
 }
 
-std::string EncodeGreyPng16(const std::vector<uint8_t>& levels) {
+std::string EncodeGreyPng16(const std::vector<uint16_t>& levels) {
   std::string out;
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
   png_infop info = png_create_info_struct(png);
@@ -96,7 +96,10 @@ std::string EncodeGreyPng16(const std::vector<uint8_t>& levels) {
                PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_write_info(png, info);
   std::vector<uint8_t> row;
-  for (const uint8_t level : levels) row.insert(row.end(), {level, level});
+  for (const uint16_t level : levels) {
+    row.push_back(static_cast<uint8_t>(level >> 8));
+    row.push_back(static_cast<uint8_t>(level & 255));
+  }
   png_write_row(png, row.data());
   png_write_end(png, info);
   png_destroy_write_struct(&png, &info);

@@ -34,8 +34,8 @@ std::string IdxLabels(const std::vector<uint8_t>& labels);
 
 // Images of height x width pixels; `rgb` holds 3 bytes a pixel.
 std::string EncodePng(int height, int width, const std::vector<uint8_t>& rgb);
-// A PNG of one row with 16 bits a pixel; `levels` are their upper and their lower ones.
-std::string EncodeGreyPng16(const std::vector<uint8_t>& levels);
+// A PNG of one row with 16 bits a pixel.
+std::string EncodeGreyPng16(const std::vector<uint16_t>& levels);
 std::string EncodeJpeg(int height, int width, const std::vector<uint8_t>& rgb);
 
 // An image of one colour.

@@ -441,8 +441,9 @@ TEST_P(GraphFormatsTest, RecurrentNetworksWithReluGiveTheSameValues) {
   ExpectSameInPython(*module, {at::randn({2, 5, 4})}, GetParam(), "relu_rnn_" + GetParam());
 }
 
-// A network with `nodes`, of which "changed" is the last: they change what the first layer gave, which is read later.
-std::string ChangedInPlace(const std::string& nodes) {
+// A network with `nodes`, of which "changed" is the last: they change what the first layer gave. It is added to what
+// was before them.
+std::string ChangedInPlace(const std::string& nodes, const std::string& read_later = "first") {
   return absl::Substitute(R"(
     graphs {
       name: "net"
@@ -451,11 +452,11 @@ std::string ChangedInPlace(const std::string& nodes) {
               attr { key: "in_features" value { i: 4 } } attr { key: "out_features" value { i: 4 } } }
               outputs { kind: TENSOR } }
       $0
-      nodes { name: "sum" inputs { node: "changed" arg: "self" } inputs { node: "first" arg: "other" }
+      nodes { name: "sum" inputs { node: "changed" arg: "self" } inputs { node: "$1" arg: "other" }
               op { type: "aten::add.Tensor" } outputs { kind: TENSOR } }
       outputs { node: "sum" }
     })",
-                          nodes);
+                          nodes, read_later);
 }
 
 TEST_P(GraphFormatsTest, WhatAModuleChangesInPlaceIsReadChanged) {
@@ -480,6 +481,37 @@ TEST_P(GraphFormatsTest, WhatACellChangesInPlaceIsReadChanged) {
   ExpectSameInPython(*module, {at::randn({3, 4})}, GetParam(), "cell_in_place_" + GetParam());
 }
 
+TEST(GraphFormats, OnnxKnowsThatDropoutReturnsItsInput) {
+  const auto module = BuildModel(ChangedInPlace(R"(
+      nodes { name: "dropout" inputs { node: "first" } op { type: "Dropout" } outputs { kind: TENSOR } }
+      nodes { name: "changed" inputs { node: "dropout" }
+              op { type: "ReLU" attr { key: "inplace" value { b: true } } } outputs { kind: TENSOR } })"));
+  ExpectSameInPython(*module, {at::randn({3, 4})}, "onnx", "dropout_in_place");
+}
+
+TEST(GraphFormats, PiecesAndEqualConstantsHaveMemoryOfTheirOwnInOnnx) {
+  // The second half and the other constant stay as they are.
+  const std::string constant = R"(op { type: "aten::tensor" attr { key: "data" value { list {
+      values { f: 1 } values { f: 0.5 } } } } } outputs { kind: TENSOR })";
+  const auto module = BuildModel(ChangedInPlace(absl::Substitute(R"(
+      nodes { name: "one" $0 }
+      nodes { name: "two" $0 }
+      nodes { name: "chunks" inputs { node: "first" arg: "self" } op { type: "aten::chunk"
+              attr { key: "chunks" value { i: 2 } } attr { key: "dim" value { i: 1 } } } }
+      nodes { name: "halves" inputs { node: "chunks" } op { type: "prim::ListUnpack" } outputs {} outputs {} }
+      nodes { name: "added" inputs { node: "one" arg: "self" } inputs { node: "two" arg: "other" }
+              op { type: "aten::add_.Tensor" } outputs { kind: TENSOR } }
+      nodes { name: "left" inputs { node: "halves" arg: "self" } inputs { node: "added" arg: "other" }
+              op { type: "aten::mul_.Tensor" } outputs { kind: TENSOR } }
+      nodes { name: "right" inputs { node: "halves" slot: 1 arg: "self" } inputs { node: "two" arg: "other" }
+              op { type: "aten::mul.Tensor" } outputs { kind: TENSOR } }
+      nodes { name: "changed" inputs { node: "left" arg: "tensors" } inputs { node: "right" arg: "tensors" }
+              op { type: "aten::cat" attr { key: "dim" value { i: 1 } } } outputs { kind: TENSOR } })",
+                                                                 constant),
+                                                /*read_later=*/"x"));
+  ExpectSameInPython(*module, {at::randn({3, 4})}, "onnx", "pieces_in_place");
+}
+
 TEST(GraphFormats, OnnxRefusesAChangeThatIsReadUnderAnotherView) {
   const auto module = BuildModel(ChangedInPlace(R"(
       nodes { name: "view" inputs { node: "first" arg: "self" } op { type: "aten::view" attr { key: "size" value {
@@ -490,8 +522,9 @@ TEST(GraphFormats, OnnxRefusesAChangeThatIsReadUnderAnotherView) {
               op { type: "Flatten" } outputs { kind: TENSOR } })"));
   const auto files = WriteModel(*module, "onnx", TestFolder("view_in_place") + "/net");
   EXPECT_EQ(files.status().code(), absl::StatusCode::kUnimplemented) << files.status();
-  EXPECT_THAT(std::string(files.status().message()),
-              AllOf(HasSubstr("node 'clamped'"), HasSubstr("changes in place what is read later under another view")));
+  EXPECT_THAT(
+      std::string(files.status().message()),
+      AllOf(HasSubstr("node 'clamped'"), HasSubstr("changes in place what may be read later under another view")));
 }
 
 TEST(GraphFormats, PythonKeepsTextsThatAreNotAscii) {

@@ -251,6 +251,21 @@ TEST_F(GraphSpaceTest, ADepthwiseConvolutionStaysOneWhenItsWidthIsPropagated) {
   EXPECT_EQ(IntAttribute(*model, "dropout", "num_features"), 6);
   EXPECT_EQ(IntAttribute(*model, "head.fc1", "in_features"), 216);
 
+  // What another choice says of a node counts once its width is propagated: 3 groups of 6 channels, not of 8.
+  base.mutable_graphs(0)->mutable_nodes(4)->mutable_op()->set_type("GroupNorm");
+  base.mutable_graphs(0)->mutable_nodes(4)->mutable_op()->mutable_attr(0)->set_key("num_channels");
+  v1::Attribute* const num_groups = base.mutable_graphs(0)->mutable_nodes(4)->mutable_op()->add_attr();
+  num_groups->set_key("num_groups");
+  num_groups->mutable_value()->set_i(1);
+  const auto fitting = GraphSpace::Create(base, Parse<v1::SpaceConfig>(R"(
+    mutator { value_choice { target: "dropout" attr: "num_groups" label: "n" candidate: [ { i: 1 }, { i: 3 } ] } }
+    mutator { value_choice { target: "conv1" attr: "out_channels" label: "w" candidate: [ { i: 4 }, { i: 3 } ]
+              propagate: true } })"),
+                                          ops::FindOp, kNoModules);
+  ASSERT_TRUE(fitting.ok()) << fitting.status();
+  Chooser three = Follow({{"n", 1}, {"w", 1}});
+  EXPECT_TRUE(fitting->Materialise(three).ok()) << fitting->Materialise(three).status();
+
   // Another choice has made what is propagated senseless.
   const auto senseless = GraphSpace::Create(base, Parse<v1::SpaceConfig>(R"(
     mutator { value_choice { target: "conv2" attr: "groups" label: "g" candidate: [ { i: 4 }, { i: 0 } ] }

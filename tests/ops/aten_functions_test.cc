@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
+#include "src/exporters/onnx/memory_sharing.h"
 #include "src/graph/graph.h"
 #include "src/graph/onnx_writer.h"
 #include "src/graph/value_types.h"
@@ -132,6 +133,52 @@ TEST(AtenFunctions, InferAllButTheBatchWhereThatIsUnknown) {
     ASSERT_EQ(unknown->size(), known->size());
     for (size_t i = 0; i < known->size(); ++i) EXPECT_EQ((*unknown)[i].kind(), (*known)[i].kind());
   }
+}
+
+// Whether LibTorch's schema says that an operator changes its first argument, and that a result may be a view of it.
+struct DeclaredSharing {
+  bool changes = false;
+  bool shares = false;
+};
+
+DeclaredSharing DeclaredOf(const c10::FunctionSchema& schema) {
+  const c10::AliasInfo* const first = schema.arguments().at(0).alias_info();
+  DeclaredSharing declared;
+  declared.changes = first != nullptr && first->isWrite();
+  declared.shares = !declared.changes && first != nullptr && schema.returns().at(0).alias_info() != nullptr;
+  return declared;
+}
+
+TEST(AtenFunctions, ShareMemoryAsTheOnnxExportKnows) {
+  int changing = 0, sharing = 0;
+  for (const Sample& sample : Samples()) {
+    SCOPED_TRACE(absl::StrCat(sample.type, " ", sample.arguments));
+    const Call one = CallOf(sample);
+    const bool in_place = exporters::WorksInPlace(one.node.op());
+    const bool known = exporters::SharingOf(one.node) != exporters::Sharing::kNothing;
+    auto call = runtime::AtenCall::Create(one.node);
+    ASSERT_TRUE(call.ok()) << call.status();
+    std::vector<c10::IValue> outputs;
+    call->Run(one.inputs, &outputs);
+    if (one.inputs.empty() || !one.inputs[0].isTensor() || outputs.empty()) continue;
+    for (const c10::IValue& output : outputs) {
+      std::vector<at::Tensor> tensors;
+      if (output.isTensor()) tensors = {output.toTensor()};
+      if (output.isTensorList()) tensors = output.toTensorVector();
+      for (const at::Tensor& tensor : tensors) {
+        EXPECT_LE(tensor.is_alias_of(one.inputs[0].toTensor()), in_place || known);
+      }
+    }
+    const auto found = runtime::FindAtenOperator(one.node.op().type());
+    if (!found->schema().arguments().at(0).type()->isSubtypeOf(*c10::TensorType::get())) continue;
+    const DeclaredSharing declared = DeclaredOf(found->schema());
+    EXPECT_EQ(in_place, declared.changes);
+    EXPECT_LE(declared.shares, known);
+    changing += in_place ? 1 : 0;
+    sharing += declared.shares ? 1 : 0;
+  }
+  EXPECT_GT(changing, 10);
+  EXPECT_GT(sharing, 15);
 }
 
 TEST(AtenFunctions, HostileIntegersEndNothing) {

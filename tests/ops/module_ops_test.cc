@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
+#include "src/exporters/onnx/memory_sharing.h"
 #include "src/graph/graph.h"
 #include "src/ops/registry.h"
 #include "src/ops/registry_torch.h"
@@ -134,6 +135,20 @@ TEST_P(ModuleOps, WhatIsUnknownOfInputsIsUnknownOfOutputs) {
   const auto unknown = Infer(std::vector<v1::ValueType>(inputs.size(), graph::TensorType(v1::Tensor::FLOAT32)));
   ASSERT_TRUE(unknown.ok()) << unknown.status();
   EXPECT_EQ(unknown->size(), whole.size());
+}
+
+TEST_P(ModuleOps, MemoryIsSharedInEvaluationAsTheOnnxExportKnows) {
+  op_->module()->eval();
+  std::vector<at::Tensor> inputs = TensorsOf(GetParam().inputs);
+  for (at::Tensor& input : inputs) input = input.detach();
+  for (const at::Tensor& output : Forward(node_, inputs)) {
+    if (!output.defined()) continue;
+    const exporters::Sharing sharing = exporters::SharingOf(node_);
+    const bool known = sharing != exporters::Sharing::kNothing || exporters::WorksInPlace(node_.op());
+    EXPECT_LE(output.is_alias_of(inputs[0]), known);
+    if (sharing == exporters::Sharing::kAll) EXPECT_EQ(output.data_ptr(), inputs[0].data_ptr());
+    for (size_t i = 1; i < inputs.size(); ++i) EXPECT_FALSE(output.is_alias_of(inputs[i])) << i;
+  }
 }
 
 TEST_P(ModuleOps, HostileIntegersAreRefusedOrCounted) {

@@ -3,6 +3,7 @@
 #include <onnx/checker.h>
 #include <onnx/shape_inference/implementation.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -27,12 +28,28 @@ constexpr int kOpset = 13;
 // The size limit of protobuf messages.
 constexpr size_t kMaxBytes = (size_t{1} << 31) - 1;
 
+// The memory of a tensor: the operator and its output that made it, and those of the views that lead from there to the
+// tensor. Empty: nobody changes it.
+using Memory = std::vector<std::pair<int, int>>;
+
+// Whether tensors have memory in common, or may have.
+bool Overlap(const Memory& a, const Memory& b) {
+  const auto [one, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (a.empty() || b.empty()) return false;
+  // One is the other, or a view of it.
+  if (one == a.end() || other == b.end()) return true;
+  // Two views of one tensor may overlap, but two pieces of one view do not.
+  return one != a.begin() && one->first != other->first;
+}
+
 struct Value {
   std::string name;
   v1::ValueType type;
   // ONNX's values are tensors, so a list or tuple is represented by its elements.
   bool is_list = false;
   std::vector<Value> elements = {};
+  // Of a tensor.
+  Memory memory = {};
 };
 
 // A place in a graph where a value comes from: a node or a port, and its slot.
@@ -80,7 +97,9 @@ class Builder {
     live_.push_back(&values);
     const absl::Cleanup forget = [this] { live_.pop_back(); };
     for (int i = 0; i < graph.inputs_size(); ++i) {
-      values.Add({graph.inputs(i).name(), 0}, inputs.at(static_cast<size_t>(i)));
+      Value input = inputs.at(static_cast<size_t>(i));
+      if (input.memory.empty()) input.memory = {{++calls_, 0}};
+      values.Add({graph.inputs(i).name(), 0}, input);
     }
     LANISTA_ASSIGN_OR_RETURN(const std::vector<int> order, graph::ExecutionOrder(graph));
     for (const int index : order) {
@@ -164,7 +183,14 @@ class Builder {
     const v1::ValueType known = node.outputs_size() > 0 ? node.outputs(0) : v1::ValueType();
     if (built_in == graph::BuiltIn::kParameter) {
       const std::string weight = onnx_->StateTensor(onnx_->module());
-      return std::vector<Value>{weights_.emplace(weight, Value{weight, known}).first->second};
+      if (changed_weights_.count(weight) > 0) {
+        return absl::UnimplementedError(
+            "a view of this weight was changed in place before: ONNX has no form for that; export the model as "
+            "torchscript, python or cpp");
+      }
+      const auto [entry, is_new] = weights_.emplace(weight, Value{weight, known});
+      if (is_new) entry->second.memory = {{++calls_, 0}};
+      return std::vector<Value>{entry->second};
     }
     if (built_in == graph::BuiltIn::kTraining) {
       LANISTA_ASSIGN_OR_RETURN(const std::string name, onnx_->ConstantValue(graph::BoolValue(false)));
@@ -172,6 +198,7 @@ class Builder {
     }
     if (IsConstant(node)) {
       LANISTA_ASSIGN_OR_RETURN(Value value, WriteConstant(ConstantOf(node)));
+      value.memory = {{++calls_, 0}};
       if (known.kind() != value.type.kind() && known.kind() != v1::ValueType::KIND_UNSPECIFIED) value.type = known;
       return std::vector<Value>{value};
     }
@@ -201,41 +228,69 @@ class Builder {
         outputs.push_back({names[i], i < types.size() ? types[i] : v1::ValueType()});
       }
     }
-    if (inputs.empty() || inputs[0].name.empty()) return outputs;
-    if (MayReturnView(type)) {
-      for (const std::string& name : names) owners_[name] = OwnerOf(inputs[0]);
-    }
-    if (WorksInPlace(node.op())) LANISTA_RETURN_IF_ERROR(Replace(inputs[0], outputs.at(0)));
+    LANISTA_RETURN_IF_ERROR(ShareMemory(node, inputs, &outputs));
     return outputs;
   }
 
-  // The value whose memory `value` uses: itself, or that of which it is a view.
-  std::string OwnerOf(const Value& value) const {
-    const auto found = owners_.find(value.name);
-    return found == owners_.end() ? value.name : found->second;
+  // Gives the outputs of an operator their memory; one that works in place changes what its readers read later.
+  absl::Status ShareMemory(const v1::Node& node, const std::vector<Value>& inputs, std::vector<Value>* outputs) {
+    std::vector<Value*> tensors;
+    for (Value& output : *outputs) {
+      if (!output.is_list) tensors.push_back(&output);
+      for (Value& element : output.elements) tensors.push_back(&element);
+    }
+    const bool in_place = WorksInPlace(node.op()) && !inputs.empty();
+    const Sharing sharing = inputs.empty() ? Sharing::kNothing : SharingOf(node);
+    const int call = ++calls_;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      Memory& memory = tensors[i]->memory;
+      if (in_place || sharing == Sharing::kAll) {
+        memory = inputs[0].memory;
+      } else if (sharing == Sharing::kNothing) {
+        memory = {{call, static_cast<int>(i)}};
+      } else {
+        memory = inputs[0].memory;
+        memory.push_back({call, sharing == Sharing::kPieces ? static_cast<int>(i) : 0});
+      }
+      // An element of a list is what it was in the list.
+      for (const Value& input : inputs) {
+        if (sharing == Sharing::kNothing && node.op().type() == "aten::__getitem__.t" &&
+            input.name == tensors[i]->name) {
+          memory = input.memory;
+        }
+      }
+    }
+    return in_place ? Replace(inputs[0], *tensors.at(0)) : absl::OkStatus();
   }
 
   // `before` was changed in place: whoever reads it from now on reads `after`.
   absl::Status Replace(const Value& before, const Value& after) {
-    if (after.name == before.name) return absl::OkStatus();
-    const std::string owner = OwnerOf(before);
     for (LiveValues* const values : live_) {
-      for (auto& entry : values->values()) LANISTA_RETURN_IF_ERROR(ReplaceIn(before, owner, after, &entry.second));
+      for (auto& entry : values->values()) LANISTA_RETURN_IF_ERROR(ReplaceIn(before, after, &entry.second));
     }
-    for (auto& entry : weights_) LANISTA_RETURN_IF_ERROR(ReplaceIn(before, owner, after, &entry.second));
+    for (auto& entry : weights_) {
+      Value& weight = entry.second;
+      if (weight.memory == before.memory) {
+        weight = after;
+      } else if (Overlap(weight.memory, before.memory)) {
+        changed_weights_.insert(entry.first);
+      }
+    }
     return absl::OkStatus();
   }
 
-  absl::Status ReplaceIn(const Value& before, const std::string& owner, const Value& after, Value* value) const {
-    for (Value& element : value->elements) LANISTA_RETURN_IF_ERROR(ReplaceIn(before, owner, after, &element));
-    if (value->is_list || value->name.empty() || OwnerOf(*value) != owner) return absl::OkStatus();
-    if (value->name != before.name) {
-      return absl::UnimplementedError(
-          "it changes in place what is read later under another view: ONNX has no form for that; export the model as "
-          "torchscript, python or cpp");
-    }
+  static absl::Status ReplaceIn(const Value& before, const Value& after, Value* value) {
+    for (Value& element : value->elements) LANISTA_RETURN_IF_ERROR(ReplaceIn(before, after, &element));
+    if (value->is_list || !Overlap(value->memory, before.memory)) return absl::OkStatus();
+    if (value->memory != before.memory) return OtherView();
     *value = after;
     return absl::OkStatus();
+  }
+
+  static absl::Status OtherView() {
+    return absl::UnimplementedError(
+        "it changes in place what may be read later under another view: ONNX has no form for that; export the model "
+        "as torchscript, python or cpp");
   }
 
   // Lists are written element by element, because operators take them so.
@@ -263,8 +318,10 @@ class Builder {
   std::vector<LiveValues*> live_;
   // Those that were read, by their names in the file; one that was changed in place is another value.
   std::map<std::string, Value> weights_;
-  // Of views, by their names.
-  std::map<std::string, std::string> owners_;
+  // Weights of which a view was changed in place.
+  std::set<std::string> changed_weights_;
+  // Operators, inputs and weights so far.
+  int calls_ = 0;
 };
 
 // Whether the operator reads indices from this edge.
