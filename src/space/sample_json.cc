@@ -48,18 +48,23 @@ absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937
     return absl::InvalidArgumentError("a sample is a JSON object: {\"label\": candidate, ...}");
   }
   bool drawn = false;
-  // Where something was drawn, another draw may fit.
-  const auto misfit = [&drawn](const absl::Status& status) {
-    return drawn ? absl::FailedPreconditionError(status.message()) : status;
-  };
   Options options(choice_count(), -1);
   absl::flat_hash_map<std::string, const Json*> given;
   for (const auto& member : members.items()) given.emplace(member.key(), &member.value());
+  const auto left_out = [&given](const v1::Condition& condition) {
+    return std::any_of(condition.all_of().begin(), condition.all_of().end(),
+                       [&given](const v1::Term& term) { return !given.contains(term.label()); });
+  };
   for (int i = 0; i < spec_.choices_size(); ++i) {
     const v1::Choice& choice = spec_.choices(i);
     const auto found = given.find(choice.label());
     if (!index_->table.IsActive(i, options)) {
-      if (found != given.end()) return misfit(NotActive(choice, ByLabel(spec_)));
+      if (found != given.end()) {
+        const absl::Status status = NotActive(choice, ByLabel(spec_));
+        // Where it depends on what was left out, another draw may fit.
+        const bool may_fit = drawn && std::any_of(choice.active_if().begin(), choice.active_if().end(), left_out);
+        return may_fit ? absl::FailedPreconditionError(status.message()) : status;
+      }
       continue;
     }
     if (found == given.end()) {
@@ -81,8 +86,9 @@ absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937
   }
   for (size_t i = 0; i < index_->table.excluded.size(); ++i) {
     if (!index_->table.Holds(index_->table.excluded[i], options)) continue;
-    return misfit(absl::InvalidArgumentError(absl::StrCat(
-        "no model with ", ConditionText(spec_.impossible(i), ByLabel(spec_)), " can be built: discovery tried it")));
+    const std::string why = absl::StrCat("no model with ", ConditionText(spec_.impossible(i), ByLabel(spec_)),
+                                         " can be built: discovery tried it");
+    return drawn ? absl::FailedPreconditionError(why) : absl::InvalidArgumentError(why);
   }
   v1::Sample sample = ToSample(options);
   for (const auto& member : members.items()) {

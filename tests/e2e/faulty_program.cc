@@ -215,7 +215,9 @@ LANISTA_REGISTER(evaluator, "reporting", Reporting);
 bool IsALateCheckpoint(int file) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), error);
-  return FaultyModel::late && path.filename().string().rfind(lanista::kUnfinishedPrefix, 0) == 0 &&
+  const std::string name = path.filename().string();
+  // Linux calls a file without a name "#INODE (deleted)".
+  return FaultyModel::late && (name[0] == '#' || name.rfind(lanista::kUnfinishedPrefix, 0) == 0) &&
          std::filesystem::exists(path.parent_path() / "checkpoint", error);
 }
 
