@@ -135,7 +135,7 @@ absl::Status OutputFile::Finish() {
   return absl::OkStatus();
 }
 
-absl::Status OutputFile::Rename() {
+absl::Status OutputFile::Close() {
   if (temporary_.empty()) {
     const std::string unnamed = absl::StrCat("/proc/self/fd/", file_.get());
     const auto name_it = [&unnamed](const char* name) {
@@ -144,6 +144,10 @@ absl::Status OutputFile::Rename() {
     LANISTA_ASSIGN_OR_RETURN(temporary_, TakeName(path_, place_, name_it));
   }
   if (file_.Close() != 0) return Error(path_);
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Rename() {
   if (rename(temporary_.c_str(), place_.c_str()) != 0) return Error(path_);
   temporary_.clear();
   return SyncFolder(path_, place_);
@@ -165,6 +169,7 @@ absl::Status OutputFiles::Write(const std::string& path, absl::string_view conte
 absl::StatusOr<std::vector<std::string>> OutputFiles::Commit() {
   std::vector<std::string> paths;
   for (const auto& file : files_) LANISTA_RETURN_IF_ERROR(file->Finish());
+  for (const auto& file : files_) LANISTA_RETURN_IF_ERROR(file->Close());
   for (const auto& file : files_) {
     LANISTA_RETURN_IF_ERROR(file->Rename());
     paths.push_back(file->path_);

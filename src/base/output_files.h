@@ -49,6 +49,9 @@ class OutputFile {
   void Flush();
   // Everything is on the disk, not at its place yet.
   absl::Status Finish();
+  // It has the other name. A step of its own: until here nothing is left of a killed process, and none may fail behind
+  // the first renaming.
+  absl::Status Close();
   absl::Status Rename();
 
   // As the user gave it, and without links.

@@ -24,7 +24,7 @@ class Hyperband : public Stopper {
       : context_(context), dealer_(brackets) {
     for (const Bracket& bracket : brackets) {
       std::optional<Rungs>& rungs = rungs_.emplace_back();
-      // The last rung is one factor before the end: so late as behind it nothing is saved.
+      // The last rung is one factor before the end, as in the paper: a later one would save little.
       if (bracket.first_rung.has_value()) rungs.emplace(*bracket.first_rung, factor, max_steps / factor + 1);
     }
   }

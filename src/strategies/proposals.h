@@ -91,7 +91,7 @@ class Proposals {
   // Keys of all possible models that were taken, expected or told.
   absl::flat_hash_set<std::string> known_;
   std::vector<Options> running_;
-  // Take or Expect came at least once.
+  // Whether any model within the limits is known: by Take or Expect, or told.
   bool any_proposed_ = false;
   // Keys of models that are known to be outside the limits.
   absl::flat_hash_set<std::string> infeasible_;
