@@ -184,9 +184,7 @@ class Builder {
     if (built_in == graph::BuiltIn::kParameter) {
       const std::string weight = onnx_->StateTensor(onnx_->module());
       if (changed_weights_.count(weight) > 0) {
-        return absl::UnimplementedError(
-            "a view of this weight was changed in place before: ONNX has no form for that; export the model as "
-            "torchscript, python or cpp");
+        return NoForm("a view of this weight was changed in place before");
       }
       const auto [entry, is_new] = weights_.emplace(weight, Value{weight, known});
       if (is_new) entry->second.memory = {{++calls_, 0}};
@@ -282,15 +280,14 @@ class Builder {
   static absl::Status ReplaceIn(const Value& before, const Value& after, Value* value) {
     for (Value& element : value->elements) LANISTA_RETURN_IF_ERROR(ReplaceIn(before, after, &element));
     if (value->is_list || !Overlap(value->memory, before.memory)) return absl::OkStatus();
-    if (value->memory != before.memory) return OtherView();
+    if (value->memory != before.memory) return NoForm("it changes in place what may be read later under another view");
     *value = after;
     return absl::OkStatus();
   }
 
-  static absl::Status OtherView() {
+  static absl::Status NoForm(absl::string_view what) {
     return absl::UnimplementedError(
-        "it changes in place what may be read later under another view: ONNX has no form for that; export the model "
-        "as torchscript, python or cpp");
+        absl::StrCat(what, ": ONNX has no form for that; export the model as torchscript, python or cpp"));
   }
 
   // Lists are written element by element, because operators take them so.
