@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/deterministic_bytes.h"
 #include "src/base/status.h"
 #include "src/frontends/torchscript.h"
 #include "src/graph/built_in.h"
@@ -169,7 +170,7 @@ class OpenedSpace {
 absl::StatusOr<std::shared_ptr<const OpenedSpace>> Open(const v1::SpaceConfig& config) {
   // The trials of one experiment follow each other, so keeping the last space is enough.
   static auto* const last = new std::pair<std::string, std::shared_ptr<const OpenedSpace>>;
-  const std::string key = config.SerializeAsString();
+  const std::string key = DeterministicBytes(config);
   if (last->second == nullptr || last->first != key) {
     last->second = nullptr;
     LANISTA_ASSIGN_OR_RETURN(last->second, OpenedSpace::Create(config));

@@ -228,7 +228,8 @@ MetricMap ModelTrainer::FinishEpoch() {
 
 absl::Status ModelTrainer::Save(Checkpoint* checkpoint) const {
   LANISTA_ASSIGN_OR_RETURN(std::vector<ParameterState> states, optimizer_.GetParameterStates());
-  *checkpoint->header.mutable_train_loss() = train_loss_->Save();
+  // A model that was restored at the beginning of an epoch has none until that epoch begins, nor needs it.
+  if (train_loss_ != nullptr) *checkpoint->header.mutable_train_loss() = train_loss_->Save();
   for (Checkpoint::NamedTensor& weight : WeightsOf(*model_)) {
     const auto untrained = untrained_.find(weight.name);
     if (untrained != untrained_.end() && untrained->second == ChecksumOfElements(weight.tensor)) continue;

@@ -16,11 +16,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
 #include "src/base/component.h"
+#include "src/base/deterministic_bytes.h"
 #include "src/base/metric_names.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
@@ -66,18 +65,6 @@ constexpr size_t kLongestName = 200;
 
 // The least time between two looks at the files of the output folder.
 constexpr std::chrono::seconds kCheckInterval(1);
-
-// Serialises equal messages to equal bytes: the entries of maps have a fixed order.
-std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    message.SerializeToCodedStream(&coded);
-  }
-  return bytes;
-}
 
 // Everything that decides the model's results except its placement (device, threads, merging). The kind of device is
 // part of it, because a GPU cannot go on with the random stream of a CPU.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "engines/cgo/shared_prefix_torch.h"
 #include "engines/model_builder.h"
+#include "src/base/deterministic_bytes.h"
 #include "src/base/out_of_memory.h"
 #include "src/base/status.h"
 #include "src/data/shared_data.h"
@@ -346,7 +347,7 @@ absl::Status TrialRunner::CheckSpace(const v1::TrialSpec& spec, const Evaluator*
 }
 
 absl::StatusOr<Evaluator*> TrialRunner::PreparedEvaluator(const v1::EvaluatorConfig& config, uint64_t order_seed) {
-  const std::string key = absl::StrCat(config.SerializeAsString(), "/", order_seed);
+  const std::string key = absl::StrCat(DeterministicBytes(config), "/", order_seed);
   if (evaluator_ == nullptr || key != evaluator_key_) {
     evaluator_ = nullptr;
     LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<Evaluator> evaluator, EvaluatorRegistry::Get().Create(config));

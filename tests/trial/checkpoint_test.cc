@@ -463,6 +463,19 @@ TEST_F(CheckpointTest, MergedModelsGoOnTogetherAndAlone) {
   }
 }
 
+TEST_F(CheckpointTest, AModelWhoseEpochHasNotBegunWaitsForOneThatIsBehind) {
+  Prepare("cgo {}", "registered: 'conv'", "optimizer { adam { learning_rate: 0.01 } }");
+  const std::vector<v1::TrialModel> models = {Model(1), Model(2)};
+  const Journal first = Undisturbed(models[0]);
+  const Journal second = Undisturbed(models[1]);
+  // Its last checkpoint is that of the first epoch's end.
+  EXPECT_EQ(RunWithCheckpoints({models[1]}, kReadsPerEpoch + 4)[2].end.outcome(), v1::ModelEnded::FAILED);
+  EXPECT_EQ(journals_[2].steps.size(), 1u);
+  EXPECT_EQ(RunWithCheckpoints(models)[2].resumed_steps, 1);
+  EXPECT_EQ(journals_[1], first);
+  EXPECT_EQ(journals_[2], second);
+}
+
 TEST_F(CheckpointTest, FrozenWeightsThatModelsShareAreNotInTheirCheckpoints) {
   // The graph's weights as a file.
   Prepare("graph {}", "registered: 'conv_graph'");

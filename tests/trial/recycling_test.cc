@@ -1,4 +1,5 @@
-// When a trial process asks to be replaced: what it leaks counts, what its evaluator has read does not.
+// What trials of one process share: its evaluator is prepared once. When the process asks to be replaced: what it leaks
+// counts, what its evaluator has read does not.
 #include <torch/nn/modules/linear.h>
 
 #include <memory>
@@ -39,6 +40,7 @@ class Hoarder : public Evaluator {
 
   absl::Status Prepare(uint64_t) override {
     data_ = Allocate(data_mib_);
+    ++prepared;
     return absl::OkStatus();
   }
   absl::Status Evaluate(TrialContext& context) override {
@@ -47,10 +49,13 @@ class Hoarder : public Evaluator {
     return absl::OkStatus();
   }
 
+  static int prepared;
+
  private:
   const int64_t data_mib_, leak_mib_;
   Bytes data_;
 };
+int Hoarder::prepared = 0;
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeHoarder(const Params& params) {
   return std::make_unique<Hoarder>(params);
 }
@@ -124,6 +129,14 @@ TEST_F(RecyclingTest, AProcessThatGrewOverHalfOfWhatItsDataLeftIsReplacedAndSays
 TEST_F(RecyclingTest, DataOfMoreThanHalfTheLimitAreNoReason) {
   SetUpProcess(v1::LocalConfig::PROCESS);
   for (int trial = 0; trial < 3; ++trial) EXPECT_THAT(Run(/*data=*/700, /*leak=*/1).recycle_because(), IsEmpty());
+}
+
+// Two params, because the entries of a map are not written in the same order each time.
+TEST_F(RecyclingTest, AnEvaluatorIsPreparedOnceForAllTrialsOfItsConfiguration) {
+  SetUpProcess(v1::LocalConfig::PROCESS);
+  const int before = Hoarder::prepared;
+  for (int trial = 0; trial < 20; ++trial) Run(/*data=*/0, /*leak=*/0);
+  EXPECT_EQ(Hoarder::prepared - before, 1);
 }
 
 TEST_F(RecyclingTest, AModelThatGivesItsMemoryBackIsNoReason) {
