@@ -216,13 +216,15 @@ absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldFolder(const StateDir& state
       HeldExperiment{nullptr, created.experiment(), folder, created, std::move(lock), std::move(writer)});
 }
 
-// The same for a folder that was made just now. After an error it is gone, unless another process has taken it over.
+// The same for a folder that was made just now. After an error it is gone, unless another process has taken it over: it
+// holds the folder (FAILED_PRECONDITION), or has left a journal there (ALREADY_EXISTS).
 absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldNew(const StateDir& state_dir, const v1::ExperimentCreated& created,
                                                         const JournalOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(created.experiment()));
   absl::StatusOr<std::shared_ptr<HeldExperiment>> held = HoldFolder(state_dir, created, options);
   std::error_code ignored;
-  if (!held.ok() && !absl::IsFailedPrecondition(held.status())) std::filesystem::remove_all(folder, ignored);
+  const bool taken_over = absl::IsFailedPrecondition(held.status()) || absl::IsAlreadyExists(held.status());
+  if (!held.ok() && !taken_over) std::filesystem::remove_all(folder, ignored);
   return held;
 }
 

@@ -1,6 +1,4 @@
-#include <cmath>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -388,6 +386,13 @@ absl::Status JournalWriter::Statements::WriteWeights(int model, const v1::Weight
   return weights.instead_of() == 0 ? absl::OkStatus() : delete_weights_.Run(weights.instead_of());
 }
 
+// The weights that a journal knows of, or that its folder has. The reader's lock is gone then: where the journal has no
+// WAL it would stop every writer.
+absl::StatusOr<std::map<int, std::string>> FindWeightsIn(const std::string& folder) {
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  return reader.Weights();
+}
+
 JournalWriter::JournalWriter() = default;
 JournalWriter::~JournalWriter() = default;
 
@@ -420,8 +425,7 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Open(const std::st
   LANISTA_ASSIGN_OR_RETURN(SqliteDatabase database, SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE));
   LANISTA_ASSIGN_OR_RETURN(const int version, CheckSchema(database, file));
   if (version < kJournalVersion) {
-    LANISTA_ASSIGN_OR_RETURN(const JournalReader older, JournalReader::Open(folder));
-    LANISTA_ASSIGN_OR_RETURN(const auto weights, older.Weights());
+    LANISTA_ASSIGN_OR_RETURN(const auto weights, FindWeightsIn(folder));
     LANISTA_RETURN_IF_ERROR(UpgradeSchema(database, weights));
   }
   return Start(std::move(database), folder, options, nullptr);

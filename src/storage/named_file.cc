@@ -26,9 +26,14 @@ NamedFile::NamedFile(std::string path, const struct stat& found) : path_(std::mo
 absl::Status NamedFile::Check() const {
   struct stat found;
   if (stat(path_.c_str(), &found) != 0) {
-    const bool gone = errno == ENOENT || errno == ENOTDIR;
-    return gone ? absl::DataLossError(absl::StrCat(path_, " was deleted or moved while the search ran"))
-                : ErrnoToStatus(errno, path_);
+    const int error = errno;
+    // The system could not look.
+    if (error == EIO || error == ENOMEM) return absl::OkStatus();
+    if (error == ENOENT || error == ENOTDIR) {
+      return absl::DataLossError(absl::StrCat(path_, " was deleted or moved while the search ran"));
+    }
+    return absl::DataLossError(
+        absl::StrCat(ErrnoToStatus(error, path_).message(), " (it could be reached when the search began)"));
   }
   if (IsSameFile(found, file_)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(path_, " was replaced by another file while the search ran"));

@@ -20,7 +20,8 @@ class NamedFile {
   // The file that is open as `descriptor`, which was opened by `path`.
   static absl::StatusOr<NamedFile> Of(int descriptor, std::string path);
 
-  // OK while `path` names that file. DATA_LOSS says what became of it. Opens nothing.
+  // OK while `path` names that file, as far as can be told. DATA_LOSS, the only error, says what became of it. Opens
+  // nothing.
   absl::Status Check() const;
 
  private:

@@ -82,7 +82,7 @@ class SqliteStatement {
 // A connection to a database file.
 class SqliteDatabase {
  public:
-  // `flags`: SQLITE_OPEN_...; `file` may be a URI with SQLITE_OPEN_URI. Waits `kBusyTimeout` for locks.
+  // `flags`: SQLITE_OPEN_...; `file` may be a URI with SQLITE_OPEN_URI. Waits 10 s for locks.
   static absl::StatusOr<SqliteDatabase> Open(const std::string& file, int flags);
 
   absl::StatusOr<SqliteStatement> Prepare(absl::string_view sql) const;

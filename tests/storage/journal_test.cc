@@ -583,9 +583,17 @@ TEST_F(JournalTest, AJournalThatWasDeletedOrReplacedTakesNothingMore) {
     }
   }
   std::filesystem::remove_all(folder());
+  {
+    const auto writer = Create();
+    std::filesystem::remove_all(folder());
+    EXPECT_TRUE(absl::IsDataLoss(writer->Write(NewModel(1)).status()));
+  }
+  // What was recorded must not be written again, so whatever hides the journal is this error.
   const auto writer = Create();
-  std::filesystem::remove_all(folder());
-  EXPECT_TRUE(absl::IsDataLoss(writer->Write(NewModel(1)).status()));
+  std::filesystem::rename(folder(), folder() + ".moved");
+  std::filesystem::create_directory_symlink(folder(), folder());
+  const absl::Status status = writer->Write(NewModel(1)).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
 }
 
 TEST_F(JournalTest, AnAbandonedJournalSaysWhy) {
@@ -863,6 +871,22 @@ TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
     ASSERT_TRUE((*writer)->Write(Batch("records { event { model: 1 attempt: 1 built { params: 7 } } }")).ok());
     EXPECT_EQ(Read().FindModel(1)->params, 7);
   }
+}
+
+// As on file systems without shared memory, and as VACUUM INTO copies: there each reader locks out writers.
+TEST_F(JournalTest, AnOlderVersionWithoutWalIsUpgraded) {
+  {
+    const auto writer = Create();
+    ASSERT_TRUE(writer->Write(Batch("records { discovered { space { fingerprint: 'f' } } }")).ok());
+  }
+  MakeVersion8(file());
+  {
+    const auto database = SqliteDatabase::Open(file(), SQLITE_OPEN_READWRITE);
+    ASSERT_TRUE(database->Execute("PRAGMA journal_mode = DELETE").ok());
+  }
+  const auto writer = JournalWriter::Open(folder());
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  EXPECT_TRUE((*writer)->Write(NewModel(1)).ok());
 }
 
 TEST_F(JournalTest, KnowsWhereTheWeightsOfTheBestModelsAre) {
