@@ -16,7 +16,7 @@ namespace lanista {
 // A plain class for one thread. It sends nothing.
 class EndedTrials {
  public:
-  // `worker`: where the trial ran. `owner`: who writes it down.
+  // `worker`: who hears that it is in the journal. `owner`: who writes it down.
   void Add(const std::string& experiment, int trial, const WorkerActor& worker, const caf::actor_addr& owner);
   // All of it is in the journal: its worker need not wait any more. nullopt: there is no such trial.
   std::optional<WorkerActor> Recorded(const std::string& experiment, int trial);

@@ -307,6 +307,8 @@ void ExperimentState::Drop(int model) {
 }
 
 void ExperimentState::Stop(v1::ExperimentState::State final_state, std::string reason) {
+  // It has come to another end, which may be on its way into the journal.
+  if (finished_) return;
   if (final_state_ != v1::ExperimentState::STATE_UNSPECIFIED) return MaybeFinish();
   final_state_ = final_state;
   final_reason_ = std::move(reason);

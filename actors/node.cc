@@ -284,9 +284,10 @@ void NodeState::Begin(const std::string& id, v1::Assignment proto) {
   if (proto.has_trial()) return self_->send(device.worker, std::move(*proto.mutable_trial()));
   self_->request(device.worker, caf::infinite, std::move(*proto.mutable_discover()))
       .then(
-          [this, id, work = device.work](v1::Discovered& discovered) {
+          [this, id, held = std::weak_ptr(device.work)](v1::Discovered& discovered) {
             const auto found = assignments_.find(id);
             if (found == assignments_.end()) return;
+            const LocalWorkPtr work = held.lock();
             if (work != nullptr) work->ToHead(&discovered);
             const bool has_files = discovered.has_converted() && !discovered.converted().has_error();
             v1::AssignmentNews news;
@@ -295,7 +296,8 @@ void NodeState::Begin(const std::string& id, v1::Assignment proto) {
             SayLast(&*found, std::move(news));
           },
           [](const caf::error&) {
-            // The worker is gone: OnDown says so.
+            // The worker is gone: OnDown says so. Where it was while it had this request, nobody calls any of these
+            // two, and they stay: so they hold nothing.
           });
 }
 

@@ -259,10 +259,8 @@ void NodesState::Remember() {
     proto.set_draining(node->draining());
   }
   for (const auto& entry : absent_) *known.add_nodes() = entry.second;
-  if (std::string bytes = known.SerializeAsString(); bytes != remembered_) {
-    remembered_ = std::move(bytes);
-    options_.remember(known);
-  }
+  std::string bytes = known.SerializeAsString();
+  if (bytes != remembered_ && options_.remember(known).ok()) remembered_ = std::move(bytes);
 }
 
 absl::Status NodesState::Join(const std::shared_ptr<RemoteNode>& node, const NodeLinkPtr& link,

@@ -68,7 +68,7 @@ Placement::Slot* Placement::IdleFor(const v1::TrialSpec& trial, TimePoint now) c
 
 Placement::Slot* Placement::IdleForDiscovery(const QueuedDiscovery& discovery, TimePoint now) const {
   Slot* best = nullptr;
-  const bool local_only = history_.WasRefused(discovery.request.experiment(), now);
+  const bool local_only = history_.WasRefused(AskerOf(discovery.request), now);
   for (const auto& entry : pool_.kinds()) {
     if (!DevicePool::Has(entry.second, discovery.data) || (local_only && !entry.second.local)) continue;
     Slot* const slot = pool_.Idle(entry.second);
@@ -86,7 +86,7 @@ Placement::Slot* Placement::PlaceFor(const QueuedDiscovery& discovery, TimePoint
   if (discovery.needs_device) return nullptr;
   Slot* best = nullptr;
   const bool converts = discovery.request.has_convert();
-  const bool local_only = !converts && history_.WasRefused(discovery.request.experiment(), now);
+  const bool local_only = !converts && history_.WasRefused(AskerOf(discovery.request), now);
   for (const int number : pool_.places()) {
     Slot& slot = pool_.at(number);
     if (slot.worker == nullptr || !slot.idle || slot.held || (local_only && !slot.local)) continue;

@@ -14,6 +14,10 @@ bool IsOf(const v1::Discover& discovery, const std::string& experiment) {
   return discovery.experiment() == experiment || discovery.asked_by() == experiment;
 }
 
+const std::string& AskerOf(const v1::Discover& discovery) {
+  return discovery.experiment().empty() ? discovery.asked_by() : discovery.experiment();
+}
+
 bool IsBlameless(bool local, const absl::Status& failure) { return !local && absl::IsAborted(failure); }
 
 bool CountFailure(QueuedDiscovery& discovery, bool local, const std::string& node, const absl::Status& failure) {

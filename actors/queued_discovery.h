@@ -31,6 +31,9 @@ struct QueuedDiscovery {
 // Whether it is the experiment's, or was asked for by it.
 bool IsOf(const v1::Discover& discovery, const std::string& experiment);
 
+// The experiment; without one, what `asked_by` says.
+const std::string& AskerOf(const v1::Discover& discovery);
+
 // Whether a discovery that a worker could not do was not to blame: it did not begin there, or its node left in order.
 // `local`: a worker of this machine.
 bool IsBlameless(bool local, const absl::Status& failure);

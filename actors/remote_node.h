@@ -65,9 +65,9 @@ namespace lanista {
 struct NodesOptions {
   TrainingServiceActor service;
   // The nodes that the head before this one had, and where to write down which this one has: called whenever that has
-  // changed, for the next head. Null: nobody wants to know.
+  // changed, for the next head, and again where that failed. Null: nobody wants to know.
   v1::KnownNodes known = {};
-  std::function<void(const v1::KnownNodes&)> remember = {};
+  std::function<absl::Status(const v1::KnownNodes&)> remember = {};
   // Names this head, from its start to its end.
   std::string head;
   // A node that is silent for so long gets no new work, ...

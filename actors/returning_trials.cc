@@ -96,6 +96,12 @@ ReturningTrials::Lost ReturningTrials::OnNode(const v1::NodeReturned& returned, 
   return lost;
 }
 
+std::optional<WorkerActor> ReturningTrials::WorkerOf(const std::string& node) const {
+  const auto found =
+      std::find_if(nodes_.begin(), nodes_.end(), [&node](const Node& candidate) { return candidate.name == node; });
+  return found == nodes_.end() ? std::nullopt : std::make_optional(found->worker);
+}
+
 ReturningTrials::Lost ReturningTrials::OnNodeGone(const caf::actor_addr& worker) {
   Lost lost;
   const auto gone =

@@ -21,6 +21,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -58,6 +59,8 @@ class ReturningTrials {
   // Returns the experiment's trials that still wait: for too long.
   Lost Overdue(const std::string& experiment);
 
+  // The worker of a node that is here, which goes when the node does; nullopt: there is no such node.
+  std::optional<WorkerActor> WorkerOf(const std::string& node) const;
   // Whether a node waits to hear what this experiment wants.
   bool is_awaited(const std::string& experiment) const;
   // nullptr: there is none.

@@ -148,17 +148,20 @@ void TrainingServiceState::OnTrial(v1::TrialSpec spec, const TrialOwnerActor& ow
   const std::string experiment = spec.experiment();
   QueuedTrial trial{std::move(spec), owner, self_->clock().now()};
   if (CanNeverRun()) return LoseTrial(trial, v1::ModelEnded::WORKER_DOWN);
-  if (owners_.emplace(owner.address(), experiment).second) {
-    self_->monitor(owner);
-    // It is the same for all of them.
-    if (DataNames data = DataOf(trial.spec); !data.empty()) {
-      history_.SetData(experiment, std::move(data));
-      PoolChanged();
-    }
-  }
+  NoteOwner(owner, trial.spec);
   queue_.Push(std::move(trial));
   Assign();
   LogLacking(experiment);
+}
+
+void TrainingServiceState::NoteOwner(const TrialOwnerActor& owner, const v1::TrialSpec& trial) {
+  if (!owners_.emplace(owner.address(), trial.experiment()).second) return;
+  self_->monitor(owner);
+  // It is the same for all of its trials.
+  if (DataNames data = DataOf(trial); !data.empty()) {
+    history_.SetData(trial.experiment(), std::move(data));
+    PoolChanged();
+  }
 }
 
 void TrainingServiceState::OnModelEvent(v1::ModelEvent event) {
@@ -237,7 +240,7 @@ void TrainingServiceState::OnTrialEnded(const v1::TrialEnded& ended) {
   Slot* const slot = FindRunning(ended.experiment(), ended.trial());
   if (slot == nullptr) return;
   DevicePool::Worked(*slot);
-  if (!slot->local) AwaitJournal(*slot->trial, slot->worker);
+  if (!slot->local) AwaitJournal(*slot->trial, returning_.WorkerOf(slot->device.node()).value_or(slot->worker));
   ForgetRunning(slot->trial->spec);
   history_.ForgetRefusals(ended.experiment());
   // Nobody asks for those of an experiment that has ended.
@@ -325,7 +328,7 @@ void TrainingServiceState::OnReturning(const v1::ReturningTrials& trials, const 
     options_.telemetry->trials_running.Add(1);
   }
   if (!trials.trials().empty()) {
-    if (owners_.emplace(owner.address(), experiment).second) self_->monitor(owner);
+    NoteOwner(owner, trials.trials(0).spec());
     self_->delayed_send(self_, options_.return_limit, deadline_atom_v, experiment);
   }
   LoseReturning(returning_.Add(trials, owner), "has returned without it");

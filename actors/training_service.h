@@ -8,7 +8,8 @@
 // Those that came back count as running; what is said of them goes by their node's worker.
 //
 // A node keeps what a trial said until its worker hears that all of it is in the journal (EventsRecorded of model 0),
-// or that nobody will ever write it there. By then the worker may be idle, or busy with something else.
+// or that nobody will ever write it there. By then the device's worker may be idle, busy with something else, or gone,
+// so that is said to the node's own.
 //
 // Devices come and go. Those of this machine are there from the beginning and get a new worker whenever theirs goes
 // down. Others join with their worker, and leave with it. Each has a number, which no other ever gets.
@@ -142,6 +143,8 @@ class TrainingServiceState {
   void OnStop(const v1::StopModel& stop);
   void OnRecorded(v1::EventsRecorded recorded);
   void OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner);
+  // The first trial that an owner has given is this one.
+  void NoteOwner(const TrialOwnerActor& owner, const v1::TrialSpec& trial);
   v1::DeviceAdded OnJoined(v1::DeviceJoined joined, const v1::NodeOffer& offer, WorkerActor worker);
   void OnWant(v1::WantDevices wants, const DeviceUserActor& user);
   v1::DeviceDemand OnExpect(v1::ExpectDevices expect);
@@ -152,7 +155,7 @@ class TrainingServiceState {
   void CancelReturning(const std::string& experiment, const caf::actor_addr& owner);
   // A node need not keep any longer what that trial of its said.
   void Release(const std::string& experiment, int trial, const WorkerActor& worker);
-  // The trial has ended on a node: its worker hears when it is in the journal.
+  // The trial has ended on a node: `worker` hears when it is in the journal.
   void AwaitJournal(const QueuedTrial& trial, const WorkerActor& worker);
 
   // Gives idle workers what waits.

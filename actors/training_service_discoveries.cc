@@ -68,7 +68,7 @@ void TrainingServiceState::StartDiscovery(Slot& slot) {
             if (slot == nullptr || !slot->discovery.has_value()) return;
             DevicePool::Worked(*slot);
             pool_.Learn(*slot, discovered.program());
-            history_.ForgetRefusals(slot->discovery->request.experiment());
+            history_.ForgetRefusals(AskerOf(slot->discovery->request));
             QueuedDiscovery discovery = *std::exchange(slot->discovery, std::nullopt);
             if (!discovery.canceled && placement_.NeedsDevice(*slot, discovered)) {
               discovery.needs_device = true;
@@ -132,10 +132,11 @@ void TrainingServiceState::LoseDiscovery(const Slot& slot, QueuedDiscovery disco
   const bool converts = discovery.request.has_convert();
   const bool tries_again = CountFailure(discovery, slot.local, slot.device.node(), last_failure_);
   if (tries_again) {
-    if (!converts && IsBlameless(slot.local, last_failure_)) NoteRefusal(discovery.request.experiment());
+    if (!converts && IsBlameless(slot.local, last_failure_)) NoteRefusal(AskerOf(discovery.request));
     // Where no other place is left for a conversion, Assign says so.
     discoveries_.push_front(std::move(discovery));
   } else {
+    history_.ForgetRefusals(AskerOf(discovery.request));
     discovery.promise.deliver(ToCafError(converts ? absl::UnavailableError(last_failure_.message()) : last_failure_));
   }
 }

@@ -55,11 +55,15 @@ v1::KnownNodes ReadKnownNodes(const StateDir& state_dir) {
 
 void RememberNodes(const StateDir& state_dir, NodesOptions* options) {
   options->known = ReadKnownNodes(state_dir);
-  options->remember = [file = KnownNodesFile(state_dir)](const v1::KnownNodes& known) {
+  options->remember = [file = KnownNodesFile(state_dir), failed = false](const v1::KnownNodes& known) mutable {
     std::string text;
     google::protobuf::TextFormat::PrintToString(known, &text);
-    const absl::Status written = WriteFile(file, text);
-    if (!written.ok()) LogWarning("which nodes there are cannot be kept: {}", std::string(written.message()));
+    absl::Status written = WriteFile(file, text);
+    // It is tried again each second.
+    if (!std::exchange(failed, !written.ok()) && !written.ok()) {
+      LogWarning("which nodes there are cannot be kept: {}", std::string(written.message()));
+    }
+    return written;
   };
 }
 

@@ -731,6 +731,29 @@ TEST_F(ExperimentTest, AJournalThatBreaksAtTheVeryLastFactFailsIt) {
   EXPECT_EQ(states_.back().reason(), "the disk is full");
 }
 
+TEST_F(ExperimentTest, AStopThatComesWhileItsEndIsWrittenDownChangesNothing) {
+  StartExperiment(1, 1, 0);
+  hold_writes_ = true;
+  SendEnd(v1::ModelEnded::SUCCEEDED);
+  Run();
+  const auto ends = [this] {
+    const auto& records = writes_.front().second.records();
+    return !records.empty() && records.rbegin()->state().state() == v1::ExperimentState::DONE;
+  };
+  while (!writes_.empty() && !ends()) {
+    AnswerWrite();
+    Run();
+  }
+  ASSERT_EQ(writes_.size(), 1u);
+  caf::anon_send(experiment_, v1::StopExperiment());
+  Run();
+  EXPECT_EQ(writes_.size(), 1u);
+  AnswerWrite();
+  Run();
+  EXPECT_EQ(state(), v1::ExperimentState::DONE);
+  EXPECT_EQ(facts_.back().state().state(), v1::ExperimentState::DONE);
+}
+
 TEST_F(ExperimentTest, AMaxDurationOfCenturiesIsNotOverAtOnce) {
   max_duration_seconds_ = 10'000'000'000;
   StartExperiment(10, 2, 0);

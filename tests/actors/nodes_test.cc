@@ -63,7 +63,10 @@ class NodesTest : public ActorTest {
     options_.state_root = "/state";
     options_.marker_file = "/marker";
     options_.marker = "content";
-    options_.remember = [this](const v1::KnownNodes& known) { remembered_.push_back(known.ShortDebugString()); };
+    options_.remember = [this](const v1::KnownNodes& known) {
+      remembered_.push_back(known.ShortDebugString());
+      return remembers_;
+    };
     nodes_ = Spawn(Nodes, options_);
     Run();
   }
@@ -320,6 +323,7 @@ class NodesTest : public ActorTest {
   bool kept_worker_is_down_ = false;
   // The lists of nodes that were remembered.
   std::vector<std::string> remembered_;
+  absl::Status remembers_;
   // The codes with which workers went down.
   std::vector<absl::StatusCode> down_codes_;
   std::vector<v1::ModelEvent> events_;
@@ -851,6 +855,18 @@ TEST_F(NodesTest, ANodeThatGoesBeforeItIsKnownWhatGoesOnIsLost) {
   EXPECT_TRUE(kept_worker_is_down_) << "the service hears that they do not come back";
   Answer();
   EXPECT_THAT(Listed(), IsEmpty());
+}
+
+TEST_F(NodesTest, WhatCannotBeWrittenDownOfNodesIsWrittenLater) {
+  remembers_ = absl::ResourceExhaustedError("the disk is full");
+  const auto link = JoinIdle();
+  Pass(2, "instance of n");
+  const size_t tries = remembered_.size();
+  EXPECT_GT(tries, 1u);
+  remembers_ = absl::OkStatus();
+  Pass(3, "instance of n");
+  EXPECT_EQ(remembered_.size(), tries + 1);
+  EXPECT_EQ(remembered_.back(), "nodes { name: \"n\" instance: \"instance of n\" }");
 }
 
 TEST_F(NodesTest, TheNextHeadLearnsWhichNodesThereAreAndWhichOfThemDrain) {

@@ -110,11 +110,12 @@ class TrainingServiceTest : public ActorTest {
     return gpu;
   }
   // Trial of experiment "a" that ran on node "n", with these models; the owner wants it back.
-  void Await(int trial, std::vector<int> models = {1}) {
+  void Await(int trial, std::vector<int> models = {1}, const std::string& reads = "") {
     v1::ReturningTrials returning;
     returning.set_experiment("a");
     v1::ReturningTrial& proto = *returning.add_trials();
     *proto.mutable_spec() = MakeTrial("a", trial);
+    if (!reads.empty()) proto.mutable_spec()->mutable_evaluator()->mutable_table()->set_path(reads);
     proto.mutable_spec()->clear_models();
     for (const int model : models) {
       *proto.mutable_spec()->add_models() = MakeModel(model);
@@ -405,6 +406,16 @@ TEST_F(TrainingServiceTest, WhatDoesNotComeBackIsLostWithTheHead) {
   // No experiment waits for this trial any more.
   Return("n", {Held("a", 9)});
   EXPECT_TRUE(kept_->empty());
+}
+
+TEST_F(TrainingServiceTest, ANodeHearsThatATrialIsInTheJournalWhenTheDevicesWorkerHasGone) {
+  StartService(0, /*open=*/true);
+  Return("n", {});
+  const int gpu = JoinBusy();
+  Ended("a", 1);
+  Leave(gpu);
+  Recorded("a", 1);
+  EXPECT_EQ(recorded_, std::vector<int>{0});
 }
 
 TEST_F(TrainingServiceTest, AnotherAttemptOrOneWithAGapInTheJournalIsNotKept) {
@@ -864,6 +875,30 @@ TEST_F(TrainingServiceTest, WhatNodesHaveNoRoomForKeepsNobodyElseWaiting) {
   EXPECT_EQ(WaitingFor("large"), "");
 }
 
+TEST_F(TrainingServiceTest, AValidationThatNodesHaveNoRoomForKeepsNoOtherWaiting) {
+  StartService(0, /*open=*/true);
+  const auto validate = [this](const std::string& client) {
+    v1::Discover discover;
+    discover.set_asked_by(client);
+    Request(discover);
+  };
+  answers_ = false;
+  validate("large");
+  for (int refusal = 0; refusal < 2; ++refusal) {
+    const int joined = Join("n1");
+    Ready(joined);
+    Leave(joined, absl::AbortedError("node n1: a file of 30 bytes has no room"));
+  }
+  const size_t before = discoveries_.size();
+  validate("small");
+  const int device = Join("n1");
+  Ready(device);
+  ASSERT_EQ(discoveries_.size(), before + 1);
+  EXPECT_EQ(discoveries_.back(), device);
+  Submit("b", 1);
+  EXPECT_EQ(WaitingFor("b").find("30 bytes"), std::string::npos) << WaitingFor("b");
+}
+
 TEST_F(TrainingServiceTest, AWorkerThatSaysWhatBecameOfItsTrialBeforeItGoesDownLosesNothing) {
   StartService(0, /*open=*/true);
   const int joined = Join("n1");
@@ -1138,6 +1173,18 @@ TEST_F(TrainingServiceTest, ATrialGoesToANodeThatHasItsData) {
   Ready(with);
   Submit("b", 2);
   EXPECT_THAT(assigned_[with], ::testing::ElementsAre(1, 2));
+}
+
+TEST_F(TrainingServiceTest, WhatFollowsATrialThatANodeBringsBackGoesOnlyWhereItsDataIs) {
+  StartService(0, /*open=*/true);
+  Await(7, {1}, "data://mnist/train.csv");
+  const int without = Join("without");
+  Ready(without);
+  SubmitReading("data://mnist/train.csv", "a", 8);
+  EXPECT_TRUE(assigned_.empty());
+  const int with = Join("with", "", 0, std::nullopt, {"mnist"});
+  Ready(with);
+  EXPECT_THAT(assigned_[with], ::testing::ElementsAre(8));
 }
 
 TEST_F(TrainingServiceTest, WhatFindsNoNodeWithItsDataWaitsAndSaysForWhat) {
