@@ -40,10 +40,12 @@ void WorkQueue::Work() {
   while (true) {
     changed_.wait(lock, [this] { return ended_ || !jobs_.empty(); });
     if (jobs_.empty()) return;
-    const std::function<void()> job = std::move(jobs_.front());
+    std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
     job();
+    // What it holds may take long to go, or post a job.
+    job = nullptr;
     lock.lock();
   }
 }

@@ -81,7 +81,7 @@ absl::StatusOr<UniqueFd> FileSetReader::OpenFile(const FoundFile& file) const {
 }
 
 absl::StatusOr<FileSetReader> FileSetReader::Open(const std::string& folder, const std::vector<FoundFile>& found,
-                                                  const FileSetLimits& limits) {
+                                                  const FileSetLimits& limits, const std::function<bool()>& stop) {
   int64_t bytes = 0;
   for (const FoundFile& file : found) bytes += file.stamp.size;
   LANISTA_RETURN_IF_ERROR(CheckLimits(found.size(), bytes, limits));
@@ -103,7 +103,8 @@ absl::StatusOr<FileSetReader> FileSetReader::Open(const std::string& folder, con
     v1::SetFile& file = *reader.files_.add_files();
     file.set_path(found[i].path);
     file.set_size(found[i].stamp.size);
-    absl::StatusOr<std::string> digest = Sha256OfFile(hold ? reader.held_[i].get() : opened.get(), path);
+    absl::StatusOr<std::string> digest = Sha256OfFile(hold ? reader.held_[i].get() : opened.get(), path, stop);
+    if (absl::IsCancelled(digest.status())) return digest.status();
     if (!digest.ok()) return CannotRead(path, std::string(digest.status().message()));
     file.set_sha256(*std::move(digest));
   }

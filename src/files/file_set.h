@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,9 +52,10 @@ absl::StatusOr<std::vector<FoundFile>> FindFiles(const std::string& folder);
 class FileSetReader {
  public:
   // Reads them once, for their digests. Few files are held open from now on. RESOURCE_EXHAUSTED: they are more than
-  // `limits` say. DATA_LOSS: one has changed since it was found. FAILED_PRECONDITION: one cannot be read.
+  // `limits` say. DATA_LOSS: one has changed since it was found. FAILED_PRECONDITION: one cannot be read. CANCELLED:
+  // `stop`, see Sha256OfFile.
   static absl::StatusOr<FileSetReader> Open(const std::string& folder, const std::vector<FoundFile>& found,
-                                            const FileSetLimits& limits);
+                                            const FileSetLimits& limits, const std::function<bool()>& stop = {});
 
   // What comes.
   const v1::FileSet& files() const { return files_; }

@@ -167,7 +167,7 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
     return Print(context, merged, MergedTrialsText);
   }
   if (context.line.csv) {
-    LANISTA_ASSIGN_OR_RETURN(const Json table, TrialsCsvDocument(reader, selection.limit, csv));
+    LANISTA_ASSIGN_OR_RETURN(const Json table, TrialsCsvDocument(reader, selection.limit, selection.sort, csv));
     return PrintCsv(table);
   }
   LANISTA_ASSIGN_OR_RETURN(const Json document,

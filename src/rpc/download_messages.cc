@@ -23,7 +23,8 @@ constexpr size_t kMaxWarningBytes = 10000;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DownloadMessages>> DownloadMessages::Make(ExportedFiles exported) {
+absl::StatusOr<std::unique_ptr<DownloadMessages>> DownloadMessages::Make(ExportedFiles exported,
+                                                                         const std::function<bool()>& abandoned) {
   const std::string& folder = exported.folder.path();
   std::vector<FoundFile> found;
   for (const std::string& path : exported.files) {
@@ -34,7 +35,8 @@ absl::StatusOr<std::unique_ptr<DownloadMessages>> DownloadMessages::Make(Exporte
     }
     found.push_back({std::string(name), FileStamp::Of(info)});
   }
-  absl::StatusOr<FileSetReader> reader = FileSetReader::Open(folder, found, kNoLimits);
+  absl::StatusOr<FileSetReader> reader = FileSetReader::Open(folder, found, kNoLimits, abandoned);
+  if (absl::IsCancelled(reader.status())) return reader.status();
   if (!reader.ok()) return absl::InternalError(reader.status().message());
   return std::unique_ptr<DownloadMessages>(new DownloadMessages(std::move(exported), *std::move(reader)));
 }

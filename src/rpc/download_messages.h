@@ -3,6 +3,7 @@
 #define LANISTA_SRC_RPC_DOWNLOAD_MESSAGES_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -17,7 +18,9 @@ namespace lanista {
 class DownloadMessages {
  public:
   // Reads the files once, for their digests. INTERNAL: one of them is not where it should be, or cannot be read.
-  static absl::StatusOr<std::unique_ptr<DownloadMessages>> Make(ExportedFiles exported);
+  // CANCELLED: `abandoned`, which is asked meanwhile, returned true.
+  static absl::StatusOr<std::unique_ptr<DownloadMessages>> Make(ExportedFiles exported,
+                                                                const std::function<bool()>& abandoned);
 
   // The next message: at most some hundred KiB. False: there are no more.
   absl::StatusOr<bool> Next(v1::DownloadReply* reply);

@@ -258,11 +258,13 @@ grpc::ServerWriteReactor<v1::DownloadReply>* ExperimentServiceImpl::Download(Con
           v1::DownloadReply* reply) mutable -> absl::StatusOr<Writer::Made> {
         LANISTA_RETURN_IF_ERROR(CheckOpen());
         if (messages == nullptr) {
-          absl::StatusOr<ExportedFiles> exported = experiments_.Export(request, abandoned);
+          absl::StatusOr<std::unique_ptr<DownloadMessages>> made = [&]() -> decltype(made) {
+            LANISTA_ASSIGN_OR_RETURN(ExportedFiles exported, experiments_.Export(request, abandoned));
+            return DownloadMessages::Make(std::move(exported), abandoned);
+          }();
           // What was given up because this head ends is said to be so.
-          if (!exported.ok()) LANISTA_RETURN_IF_ERROR(CheckOpen());
-          if (!exported.ok()) return exported.status();
-          LANISTA_ASSIGN_OR_RETURN(messages, DownloadMessages::Make(*std::move(exported)));
+          if (!made.ok()) LANISTA_RETURN_IF_ERROR(CheckOpen());
+          LANISTA_ASSIGN_OR_RETURN(messages, std::move(made));
         }
         LANISTA_ASSIGN_OR_RETURN(const bool more, messages->Next(reply));
         return more ? Writer::Made::kWrite : Writer::Made::kEnd;

@@ -137,7 +137,8 @@ void Listener::WarnOfMany() {
   const auto now = std::chrono::steady_clock::now();
   if (now < warn_after_) return;
   warn_after_ = now + kWarningInterval;
-  LogWarning("there are {} connections: new ones are closed until others end", DescriptorLimit());
+  LogWarning("this process has {} files and connections open: new connections are closed until others end",
+             DescriptorLimit());
 }
 
 bool Listener::WaitFor(int milliseconds) const {

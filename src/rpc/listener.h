@@ -16,8 +16,8 @@
 
 namespace lanista {
 
-// Accepts connections on a thread of its own. It has at most half of the descriptors that the process may have, and
-// 4000: connections beyond are closed at once.
+// Accepts connections on a thread of its own. While the process has more than half of the descriptors that it may have
+// open, or more than 4000, of whatever kind, connections that come are closed at once.
 class Listener {
  public:
   // Takes the port. UNAVAILABLE: it cannot be had.

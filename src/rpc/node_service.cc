@@ -113,14 +113,13 @@ class NodeServiceImpl::Stream final : public grpc::ServerBidiReactor<v1::NodeMes
   }
 
   void Send(v1::HeadMessage message) override {
-    std::unique_lock<std::mutex> lock(mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (end_.has_value()) return;
     queued_bytes_ += static_cast<int64_t>(message.ByteSizeLong());
     queue_.push_back(std::move(message));
     if (queue_.size() > kMaxQueued || queued_bytes_ > kMaxQueuedBytes) {
       EndLocked(absl::ResourceExhaustedError("the node does not read what the head says"));
-      // Nor would it read this.
-      lock.unlock();
+      // Nor would it read this. The call lives as long as a write cannot be done with, which the lock sees to.
       return context_.TryCancel();
     }
     if (queue_.size() == 1) StartWrite(&queue_.front());

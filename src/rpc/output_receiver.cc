@@ -22,20 +22,29 @@ OutputReceiver* OutputReceiver::Start(grpc::CallbackServerContext* context, Work
 }
 
 void OutputReceiver::ReadOn() {
+  int64_t read = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    read = awaited_ = ++reads_;
+  }
   idle_ = std::make_unique<grpc::Alarm>();
-  idle_->Set(std::chrono::system_clock::now() + kIdleLimit, [weak = weak_from_this()](bool expired) {
+  idle_->Set(std::chrono::system_clock::now() + kIdleLimit, [weak = weak_from_this(), read](bool expired) {
     const std::shared_ptr<OutputReceiver> receiver = weak.lock();
     if (receiver == nullptr || !expired) return;
     const std::lock_guard<std::mutex> lock(receiver->mutex_);
-    // What is being read ends with this.
-    if (!receiver->done_) receiver->context_.TryCancel();
+    // What is being read ends with this. The call lives as long as a read is awaited.
+    if (receiver->awaited_ == read) receiver->context_.TryCancel();
   });
   StartRead(&part_);
 }
 
 void OutputReceiver::OnReadDone(bool ok) {
+  {
+    // At once: a thread of the queue may be long in coming where the disk is slow.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    awaited_ = 0;
+  }
   queue_.Post([self = self_, ok] {
-    self->idle_ = nullptr;
     if (self->context_.IsCancelled()) return self->End(absl::CancelledError("the node has gone"));
     return ok ? self->OnPart() : self->OnEnd();
   });
@@ -82,8 +91,6 @@ void OutputReceiver::End(const absl::Status& status) {
 void OutputReceiver::OnDone() {
   // Perhaps the last one to hold this.
   const std::shared_ptr<OutputReceiver> self = std::move(self_);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  done_ = true;
 }
 
 }  // namespace lanista

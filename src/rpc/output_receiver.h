@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_RPC_OUTPUT_RECEIVER_H_
 #define LANISTA_SRC_RPC_OUTPUT_RECEIVER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -59,12 +60,13 @@ class OutputReceiver final : public grpc::ServerReadReactor<v1::OutputPart>,
   v1::OutputPart part_;
   v1::OutputsRequest request_;
   std::optional<ReceivedOutput> output_;
-  // Of the read that is under way.
+  // Of the read that was begun last.
   std::unique_ptr<grpc::Alarm> idle_;
 
   std::mutex mutex_;
-  // Protected by mutex_: context_ is not there any more.
-  bool done_ = false;
+  // Protected by mutex_. So many reads were begun; which of them has brought nothing yet, or 0.
+  int64_t reads_ = 0;
+  int64_t awaited_ = 0;
 };
 
 }  // namespace lanista

@@ -138,7 +138,7 @@ absl::StatusOr<DocumentInParts> Experiments::ListTrialsInParts(const v1::ListTri
   if (request.view() == v1::ListTrialsRequest::CSV) {
     TrialsCsvOptions options;
     options.for_terminal = request.for_terminal();
-    return InOnePart(TrialsCsvDocument(*reader, request.limit(), options));
+    return InOnePart(TrialsCsvDocument(*reader, request.limit(), request.sort(), options));
   }
   LANISTA_ASSIGN_OR_RETURN(TrialsReader opened,
                            TrialsReader::Open(*reader, {request.status(), request.limit(), request.sort()}));

@@ -54,6 +54,27 @@ absl::StatusOr<bool> HasGoneOn(const std::string& folder, size_t earlier_states)
   return absl::AbortedError(absl::StrCat(id, " ended before it went on, and nothing says why; see the head's log"));
 }
 
+bool Sets(const v1::ResumeExperimentRequest& request, const std::string& field) {
+  return std::any_of(request.set().begin(), request.set().end(),
+                     [&field](const std::string& one) { return absl::StartsWith(one, field); });
+}
+
+// CapByTrainingService for an experiment that goes on. The cap that it was submitted with is its trial_concurrency now,
+// so more is not had by devices alone.
+absl::Status CapAnew(const v1::ResumeExperimentRequest& request, v1::ExperimentConfig* config) {
+  v1::ExperimentConfig asked = *config;
+  asked.clear_trial_concurrency();
+  LANISTA_RETURN_IF_ERROR(CapByTrainingService(&asked));
+  LANISTA_RETURN_IF_ERROR(CapByTrainingService(config));
+  if (asked.trial_concurrency() <= config->trial_concurrency() || Sets(request, "trial_concurrency")) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("training_service: at most ", Counted(config->trial_concurrency(), "trial"),
+                   " of this experiment may run at once, as it was submitted: for more, set trial_concurrency=",
+                   asked.trial_concurrency(), ", too"));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateExperimentRequest& request) {
@@ -68,7 +89,7 @@ absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateEx
   LANISTA_RETURN_IF_ERROR(CheckRoom(config.name(), request.request_id()));
   v1::CreateExperimentReply reply;
   LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), runner_->Create(config, request.request_id()));
-  if (options_.uploads != nullptr) LANISTA_RETURN_IF_ERROR(options_.uploads->Keep(config, reply.experiment()));
+  if (options_.uploads != nullptr) options_.uploads->Keep(config, reply.experiment());
   return reply;
 }
 
@@ -132,10 +153,7 @@ absl::StatusOr<v1::ResumeExperimentReply> Experiments::Resume(const v1::ResumeEx
     earlier_states = states.size();
   }
   // What `run` was told of its own devices says nothing about the head's.
-  const bool sets_devices = std::any_of(request.set().begin(), request.set().end(), [](const std::string& one) {
-    return absl::StartsWith(one, "training_service");
-  });
-  if (sets_devices) LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
+  if (Sets(request, "training_service")) LANISTA_RETURN_IF_ERROR(CapAnew(request, &config));
   LANISTA_RETURN_IF_ERROR(runner_->Resume(reply.experiment(), config, abandoned));
   LANISTA_RETURN_IF_ERROR(AwaitRunning(reply.experiment(), folder, earlier_states));
   return reply;

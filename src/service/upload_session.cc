@@ -1,5 +1,7 @@
 #include "src/service/upload_session.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 
@@ -28,12 +30,14 @@ absl::Status UploadSession::HandleList(v1::UploadList part, std::deque<v1::Uploa
   if (upload_ != nullptr) return absl::InvalidArgumentError("list: it was complete");
   list_bytes_ += static_cast<int64_t>(part.ByteSizeLong());
   list_.MergeFrom(part);
-  if (list_.files_size() > kMaxUploadedFiles || list_.folders_size() > kMaxUploadedFiles ||
-      list_bytes_ > kMaxUploadListBytes) {
+  const bool too_many = list_.files_size() > kMaxUploadedFiles || list_.folders_size() > kMaxUploadedFiles;
+  if (too_many || list_bytes_ > kMaxUploadListBytes) {
+    const std::string most = too_many ? absl::StrCat(kMaxUploadedFiles, " files and folders")
+                                      : absl::StrCat("names and digests of ", kMaxUploadListBytes >> 20, " MiB");
     return absl::ResourceExhaustedError(
-        absl::StrCat("an upload has at most ", kMaxUploadedFiles,
-                     " files and folders: name them as data of the machines that have "
-                     "them, data://NAME/sub, with `--data NAME=DIR` of `node` or `serve`"));
+        absl::StrCat("an upload has at most ", most,
+                     ": name them as data of the machines that have them, data://NAME/sub, with `--data NAME=DIR` of "
+                     "`node` or `serve`"));
   }
   if (!part.complete()) return absl::OkStatus();
   LANISTA_ASSIGN_OR_RETURN(upload_, begin_(std::move(list_)));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -215,7 +216,7 @@ absl::Status Uploads::Load(const StateDir& state_dir) {
   for (const std::string& id : ids) {
     LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
     const absl::StatusOr<JournalReader> journal = JournalReader::Open(folder);
-    if (journal.ok()) LANISTA_RETURN_IF_ERROR(Keep(journal->experiment().config(), id));
+    if (journal.ok()) Keep(journal->experiment().config(), id);
   }
   Sweep();
   return absl::OkStatus();
@@ -379,13 +380,24 @@ absl::Status Uploads::WriteUser(const std::string& digest, const std::string& ex
   return absl::OkStatus();
 }
 
-absl::Status Uploads::Keep(const v1::ExperimentConfig& config, const std::string& experiment) {
+void Uploads::Keep(const v1::ExperimentConfig& config, const std::string& experiment) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const std::string& path : PathsIn(config)) {
     const std::string digest = SetOf(path);
-    if (!digest.empty()) LANISTA_RETURN_IF_ERROR(WriteUser(digest, experiment));
+    if (!digest.empty()) unwritten_users_.emplace(digest, experiment);
   }
-  return absl::OkStatus();
+  WriteUsersLocked();
+}
+
+void Uploads::WriteUsersLocked() {
+  for (auto next = unwritten_users_.begin(); next != unwritten_users_.end();) {
+    const auto& [digest, experiment] = *next;
+    const absl::Status status = WriteUser(digest, experiment);
+    if (!status.ok())
+      LogWarning("what {} reads stays, but its note will be written later: {}", experiment,
+                 std::string(status.message()));
+    next = status.ok() ? unwritten_users_.erase(next) : std::next(next);
+  }
 }
 
 bool Uploads::HasUser(const std::string& set) const {
@@ -416,11 +428,17 @@ void Uploads::Sweep() {
 
 void Uploads::SweepLocked() {
   swept_ = absl::Now();
-  std::error_code error;
+  WriteUsersLocked();
   for (const std::string& digest : NamesIn(root_ + "/sets")) {
     const std::string set = SetFolder(digest);
-    if (HasUser(set) || IsFresh(set)) continue;
-    fs::remove_all(set, error);
+    const auto unwritten = unwritten_users_.lower_bound({digest, ""});
+    const bool is_used = (unwritten != unwritten_users_.end() && unwritten->first == digest) || HasUser(set);
+    if (is_used || IsFresh(set)) continue;
+    // It leaves its place whole: a head that is killed now must not find the rest of it there.
+    const std::string going = absl::StrCat(root_, "/unfinished/", ++last_number_);
+    std::error_code error;
+    fs::rename(set, going, error);
+    if (!error) fs::remove_all(going, error);
     if (error) LogWarning("cannot remove {}: {}", set, error.message());
   }
   for (const std::string& sha256 : NamesIn(root_ + "/files")) {

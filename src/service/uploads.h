@@ -4,11 +4,11 @@
 //                 sets/SHA256/data/...  what one upload listed: hard links to files/, under the names of the list. The
 //                                       digest is the list's: the same files are one set
 //                 sets/SHA256/users/ID  empty: an experiment that names the set
-//                 unfinished/           of uploads that have not ended; emptied when the head begins
+//                 unfinished/           of uploads that have not ended, and sets that go; emptied when the head begins
 //
 // A set goes with the last experiment that names it, and a file with the last set. What nobody has named yet stays for
-// an hour, so that a client whose connection was lost need not send again what has arrived; after that it goes with the
-// next upload or deletion.
+// an hour, so that a client whose connection was lost need not send again what has arrived; after that it goes with a
+// later upload (one looks for such sets each quarter of an hour, or when room is short) or the next deletion.
 #ifndef LANISTA_SRC_SERVICE_UPLOADS_H_
 #define LANISTA_SRC_SERVICE_UPLOADS_H_
 
@@ -18,6 +18,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,7 +37,7 @@ class Uploads;
 
 // Files and folders of one upload.
 inline constexpr int kMaxUploadedFiles = 200000;
-// The paths of one upload together.
+// The list of one upload: paths, sizes and digests.
 inline constexpr int64_t kMaxUploadListBytes = int64_t{64} << 20;
 
 // One upload on its way. Used by one thread at a time; calls write to the disk. Where it ends early its destructor
@@ -108,8 +109,9 @@ class Uploads {
 
   // Whether `path` lies in a set that is here. It stays for the grace from now on.
   bool Has(const std::string& path);
-  // The experiment names what `config` does: that stays as long as there is the experiment.
-  absl::Status Keep(const v1::ExperimentConfig& config, const std::string& experiment);
+  // The experiment names what `config` does: that stays as long as there is the experiment, also where it cannot be
+  // noted now.
+  void Keep(const v1::ExperimentConfig& config, const std::string& experiment);
   // Removes what no experiment names any more.
   void Sweep();
 
@@ -130,7 +132,8 @@ class Uploads {
   // The digest of the set that the path lies in; empty: it lies in none.
   std::string SetOf(const std::string& path) const;
   absl::Status WriteUser(const std::string& digest, const std::string& experiment) const;
-  // With mutex_ locked.
+  // With mutex_ locked, here and below.
+  void WriteUsersLocked();
   void SweepLocked();
   bool HasUser(const std::string& set) const;
   bool IsFresh(const std::string& path) const;
@@ -153,6 +156,8 @@ class Uploads {
   int64_t reserved_ = 0;
   std::map<std::string, int> in_use_;
   int64_t last_number_ = 0;
+  // (Set, experiment) that has no note in users/ yet.
+  std::set<std::pair<std::string, std::string>> unwritten_users_;
   // When it was last swept.
   absl::Time swept_ = absl::InfinitePast();
 };

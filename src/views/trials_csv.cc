@@ -32,15 +32,18 @@ struct Line {
   std::vector<double> curve;
 };
 
+// A table has no other numbers.
+bool IsFinite(const Json& value) { return value.is_number() && std::isfinite(value.get<double>()); }
+
 Line LineOf(const Json& model, const v1::Sample& sample) {
   Line line;
   for (const v1::Decision& decision : sample.decisions()) line.choices[decision.label()] = DecisionToCell(decision);
   for (const auto& metric : model["metrics"]["final"].items()) {
-    if (metric.value().is_number()) line.metrics[metric.key()] = metric.value().get<double>();
+    if (IsFinite(metric.value())) line.metrics[metric.key()] = metric.value().get<double>();
   }
   for (const Json& step : model["metrics"]["intermediate"]) {
     const Json value = step["metrics"].value(kDefaultMetric, Json());
-    if (step["step"].get<size_t>() != line.curve.size() || !value.is_number()) break;
+    if (step["step"].get<size_t>() != line.curve.size() || !IsFinite(value)) break;
     line.curve.push_back(value.get<double>());
   }
   return line;
@@ -166,9 +169,10 @@ absl::StatusOr<std::string> TrialsCsv(const JournalReader& reader, const Json& d
   return writer.TakeText();
 }
 
-absl::StatusOr<Json> TrialsCsvDocument(const JournalReader& reader, int limit, const TrialsCsvOptions& options) {
+absl::StatusOr<Json> TrialsCsvDocument(const JournalReader& reader, int limit, const std::string& sort,
+                                       const TrialsCsvOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
-  LANISTA_ASSIGN_OR_RETURN(const Json document, TrialsDocument(reader, {"SUCCEEDED", limit}));
+  LANISTA_ASSIGN_OR_RETURN(const Json document, TrialsDocument(reader, {"SUCCEEDED", limit, sort}));
   LANISTA_ASSIGN_OR_RETURN(const std::string csv, TrialsCsv(reader, document, options));
   return Json{{"left_out", counts.total - counts.succeeded},
               {"lines", std::vector<std::string>(absl::StrSplit(csv, '\n'))}};

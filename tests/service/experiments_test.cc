@@ -462,6 +462,27 @@ TEST_F(ExperimentsTest, ASubmittedTrainingServiceCapsTheTrials) {
               HasSubstr("training_service[0]: "));
 }
 
+TEST_F(ExperimentsTest, MoreThanTheCapThatItWasSubmittedWithIsAskedForByName) {
+  v1::ExperimentConfig capped = SmallConfig();
+  capped.set_trial_concurrency(1);
+  Create("a-1", capped);
+  Write("a-1", "records { state { state: STOPPED } }");
+  Release("a-1");
+  v1::ResumeExperimentRequest resume;
+  resume.set_experiment("a-1");
+  resume.add_set("training_service.local.cpu_slots=4");
+  EXPECT_THAT(Error(experiments_.Resume(resume), absl::StatusCode::kInvalidArgument),
+              AllOf(HasSubstr("at most 1 trial of this experiment"), HasSubstr("trial_concurrency=4")));
+  runner_.on_resume_ = [this] {
+    Hold("a-1");
+    Write("a-1", "records { state { state: RUNNING } }");
+    Release("a-1");
+  };
+  resume.add_set("trial_concurrency=4");
+  EXPECT_TRUE(experiments_.Resume(resume).ok());
+  EXPECT_EQ(runner_.config_.trial_concurrency(), 4);
+}
+
 TEST_F(ExperimentsTest, AWatcherGetsEverythingOnceWheneverItComes) {
   Create("a-1");
   Write("a-1", "records { state { state: RUNNING } }");

@@ -182,7 +182,7 @@ TEST_F(UploadsTest, ASetGoesWithTheLastExperimentThatNamesIt) {
   const v1::ExperimentConfig config = WithTable(folder + "/0/a.csv");
   for (const char* id : {"x-1", "x-2"}) {
     ASSERT_TRUE(state_dir_.MakeExperimentFolder(id).value());
-    ASSERT_TRUE(uploads_->Keep(config, id).ok());
+    uploads_->Keep(config, id);
   }
   uploads_->Sweep();
   EXPECT_TRUE(uploads_->Has(folder + "/0/a.csv"));
@@ -202,11 +202,30 @@ TEST_F(UploadsTest, WhatWasNamedGoesAtOnceAndWhatWasNotStaysAWhile) {
   uploads_->Sweep();
   EXPECT_TRUE(fs::exists(folder)) << "its client is about to name it";
   ASSERT_TRUE(state_dir_.MakeExperimentFolder("x-1").value());
-  ASSERT_TRUE(uploads_->Keep(WithTable(folder + "/0/a.csv"), "x-1").ok());
+  uploads_->Keep(WithTable(folder + "/0/a.csv"), "x-1");
   fs::remove_all(Folder("x-1"));
   uploads_->Sweep();
   EXPECT_FALSE(fs::exists(folder));
   EXPECT_EQ(uploads_->bytes(), 0);
+}
+
+TEST_F(UploadsTest, WhatIsNamedStaysWhereThatCannotBeNoted) {
+  const std::string folder = *Send({{"0/a.csv", "one"}});
+  const std::string users = fs::path(folder).parent_path() / "users";
+  fs::remove(users);
+  std::ofstream(users) << "in the way";
+  ASSERT_TRUE(state_dir_.MakeExperimentFolder("x-1").value());
+  uploads_->Keep(WithTable(folder + "/0/a.csv"), "x-1");
+  uploads_->Sweep();
+  EXPECT_EQ(Content(folder + "/0/a.csv"), "one");
+  fs::remove(users);
+  fs::create_directory(users);
+  uploads_->Sweep();
+  EXPECT_TRUE(fs::exists(users + "/x-1"));
+  fs::remove_all(Folder("x-1"));
+  uploads_->Sweep();
+  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_EQ(CountFiles("unfinished"), 0);
 }
 
 TEST_F(UploadsTest, AHeadThatBeginsKnowsWhatExperimentsName) {

@@ -362,6 +362,7 @@ TEST_F(ViewsTest, ModelsThatSucceededAreATable) {
             "conv,0.5,0.9,,\n");
   const Json sorted = TrialsDocument(Read(), {"", 1, "best"}).value();
   EXPECT_EQ(TrialsCsv(Read(), sorted, {}).value(), "op,p,default\nconv,0.5,0.9\n");
+  EXPECT_EQ(TrialsCsvDocument(Read(), 1, "best", {}).value()["lines"], Json({"op,p,default", "conv,0.5,0.9", ""}));
 }
 
 // A model of a space with conditions, whose texts need quotes.
@@ -424,18 +425,18 @@ constexpr char kQuotedRecords[] = R"pb(
       model: 1
       attempt: 1
       outcome: SUCCEEDED
-      metrics { values { key: "METRIC" value: 0.1 } }
+      metrics { values { key: "METRIC" value: NUMBER } }
     }
   }
 )pb";
 
-// The table of kQuotedRecords, where its metric is called so.
-absl::StatusOr<std::string> QuotedCsv(const std::string& metric, bool for_terminal) {
+// The table of kQuotedRecords, where its metric is called so and has this value.
+absl::StatusOr<std::string> QuotedCsv(const std::string& metric, bool for_terminal, const std::string& value = "0.1") {
   const TempFolder temp;
   const std::string folder = temp.path() + "/quoted";
   const auto writer =
       JournalWriter::Create(folder, Parse<v1::ExperimentCreated>("experiment: 'quoted' config { space {} }")).value();
-  EXPECT_TRUE(writer->Write(Batch(absl::StrReplaceAll(kQuotedRecords, {{"METRIC", metric}}))).ok());
+  EXPECT_TRUE(writer->Write(Batch(absl::StrReplaceAll(kQuotedRecords, {{"METRIC", metric}, {"NUMBER", value}}))).ok());
   const JournalReader reader = JournalReader::Open(folder).value();
   TrialsCsvOptions options;
   options.for_terminal = for_terminal;
@@ -449,6 +450,13 @@ TEST(TrialsCsvTest, QuotesWhatNeedsQuotes) {
   EXPECT_EQ(QuotedCsv("default", true).value(),
             "\"a \"\"b\"\", c\",later,inputs,default\n"
             "line break  [31m,,\"[\"\"u\"\",7]\",0.1\n");
+}
+
+TEST(TrialsCsvTest, LeavesOutWhatIsNoNumberOfATable) {
+  for (const char* const value : {"nan", "inf", "-inf"}) {
+    EXPECT_EQ(QuotedCsv("default", true, value).value(),
+              "\"a \"\"b\"\", c\",later,inputs\nline break  [31m,,\"[\"\"u\"\",7]\"\n");
+  }
 }
 
 TEST(TrialsCsvTest, AChoiceAndAMetricOfOneNameAreRefused) {
