@@ -59,25 +59,24 @@ export function actionsMenu(store) {
   const refresh = () => {
     const {current} = store;
     if (!current) return;
-    const id = current.id;
-    const whole = current.show.id ?? id;
+    const {id} = current;
     const moving = MOVING.has(current.table.status);
     const not = (/** @type {string} */ action, /** @type {string} */ state) => store.whyNot(action) || state;
     fill(
         list,
         actionButton(
-            'Stop …', () => stop(store, whole),
+            'Stop …', () => stop(store, id),
             not('stop',
                 moving ? current.table.status === 'STOPPING' ? 'it is stopping already' : '' : 'it does not run')),
-        actionButton('Resume …', () => resume(store, whole), not('resume', moving ? 'it runs' : '')),
+        actionButton('Resume …', () => resume(store, id), not('resume', moving ? 'it runs' : '')),
         actionButton(
-            'Export the best …', () => exportBest(store, whole),
+            'Export the best …', () => exportBest(store, id),
             not('export', current.table.state.includes('SUCCEEDED') ? '' : 'no model has succeeded')),
         actionButton(
             'Copy the configuration', () => copyText('The configuration', current.config.textproto ?? ''),
             current.config ? '' : 'it is not known'),
         actionButton(
-            'Delete …', () => remove(store, whole), not('delete', moving ? 'it runs: stop it first' : ''),
+            'Delete …', () => remove(store, id), not('delete', moving ? 'it runs: stop it first' : ''),
             {class: 'danger'}));
   };
   return menu('Actions', list, '', {}, refresh);
@@ -121,7 +120,8 @@ function resume(store, id) {
         if (parallel.value) set.push(`trial_concurrency=${parallel.value}`);
         await store.api.send('POST', `${experimentPath(id)}/resume`, {set});
         announce('The experiment goes on.');
-        await store.open(id);
+        // The search runs by now, and the reader may have gone on to another experiment.
+        if (store.route.id === id) await store.open(id);
         return null;
       });
 }
@@ -189,7 +189,7 @@ function remove(store, id) {
         if (field.value !== name) return 'This is not its name.';
         await store.api.send('DELETE', experimentPath(id), {name});
         announce('The experiment is deleted.');
-        location.hash = '#/';
+        if (store.route.id === id) location.hash = '#/';
         return null;
       }, {danger: true});
 }

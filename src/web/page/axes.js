@@ -1,6 +1,6 @@
 // The axes of parallel coordinates: where a model crosses each of them. Pure.
 
-import {chosenText} from './columns.js';
+import {choosesSeveral, chosenText} from './columns.js';
 import {quoteForFilter} from './filter.js';
 import {oneLine, valueText} from './format.js';
 
@@ -57,7 +57,7 @@ export function makeAxis(table, column, depth) {
     const choice = table.choices[column.choice];
     /** @type {string[]} */
     let places;
-    if (choice.nChosen > 1 || choice.chosen.some(Array.isArray)) {
+    if (choosesSeveral(choice)) {
       // Several at once: each combination that there is has a place.
       const texts = choice.chosen.map((_, row) => chosenText(choice, row));
       places = [...new Set(texts.flatMap((t) => t === null ? [] : [t]))].sort();
@@ -202,14 +202,33 @@ export function brushFilter(axes, brushes) {
       const terms = [];
       if (values.length > 0) terms.push(`${name} in (${values.join(', ')})`);
       if (places.includes(-1)) terms.push(`${name} is missing`);
-      parts.push(terms.length === 2 ? `(${terms.join(' or ')})` : terms[0] ?? `${name} in ("")`);
+      // A brush between two places covers none, and no model passes it.
+      const none = `${name} is missing and ${name} is not missing`;
+      parts.push(terms.length === 2 ? `(${terms.join(' or ')})` : terms[0] ?? none);
     } else {
-      const {from, to, some, off} = numbersIn(axis, range);
-      const bounds = `${name} >= ${Number(from.toPrecision(6))} and ${name} <= ${Number(to.toPrecision(6))}`;
+      const {some, off} = numbersIn(axis, range);
+      const bounds = boundsOf(axis, range, name);
       parts.push(!some ? `not ${name} is finite` : off ? `(${bounds} or not ${name} is finite)` : bounds);
     }
   }
   return parts.join(' and ');
+}
+
+/**
+ * The numbers that a range covers, as a filter says it. An end of the axis is no bound: models to come may be better.
+ * @param {Axis} axis @param {Range} range @param {string} name  of the column, in a filter
+ */
+function boundsOf(axis, range, name) {
+  const {from, to} = numbersIn(axis, range);
+  const [least, most] = axis.domain;
+  // Bounds are as fine as the shares of an address, and rounded outwards: those models stay that are within the brush.
+  const scale = 10 ** Math.max(0, Math.ceil(6 - Math.log10(most - least || 1)));
+  const bounds = [];
+  if (from > least) bounds.push(`${name} >= ${Math.floor(from * scale) / scale}`);
+  if (range[1] < 1) bounds.push(`${name} <= ${Math.ceil(to * scale) / scale}`);
+  // Infinities are not on the axis.
+  if (bounds.length < 2) bounds.unshift(`${name} is finite`);
+  return bounds.join(' and ');
 }
 
 /**

@@ -14,6 +14,9 @@ import {formatDuration, formatNumber, formatTime, NOTHING, oneLine, valueText} f
  * @property {(row: number) => string} text
  * @property {(row: number) => any} raw  for JSON and CSV
  * @property {unknown[]} [candidates]  of a choice
+ * @property {(row: number) => number|number[]|null} [chosen]  of a choice: the candidate's number; where several are
+ *     chosen together, a list of numbers
+ * @property {() => boolean} [several]  of a choice: whether several are chosen together
  * @property {number} [choice]  its number
  */
 
@@ -55,6 +58,14 @@ export function chosenText(choice, row) {
   if (chosen === null || chosen === undefined) return null;
   return Array.isArray(chosen) ? `[${chosen.map((i) => valueText(choice.candidates[i])).join(', ')}]` :
                                  valueText(choice.candidates[chosen]);
+}
+
+/**
+ * Whether several candidates are chosen together, as far as that is known.
+ * @param {import('./decode.js').Choice} choice
+ */
+export function choosesSeveral(choice) {
+  return choice.nChosen > 1 || choice.chosen.some(Array.isArray);
 }
 
 /**
@@ -175,6 +186,8 @@ export function allColumns(table, marks) {
       raw: (row) => chosenValue(choice, row),
       text: (row) => chosenText(choice, row) ?? NOTHING,
       candidates: choice.candidates,
+      chosen: (row) => choice.chosen[row] ?? null,
+      several: () => choosesSeveral(choice),
       choice: index,
     });
   });

@@ -325,20 +325,44 @@ function compare(column, operator, token) {
 function compareChoice(column, operator, token) {
   const candidates = column.candidates ?? [];
   const number = readFilterNumber(token.text);
-  const matches = candidates.filter(
-      (c) => typeof c === 'number' ? c === number : valueText(c).toLowerCase() === token.text.toLowerCase());
-  if (matches.length === 0) {
+  const text = token.text.toLowerCase();
+  const names = candidates.map((c) => valueText(c).toLowerCase());
+  const wanted =
+      new Set(candidates.flatMap((c, i) => (typeof c === 'number' ? c === number : names[i] === text) ? [i] : []));
+  const together = column.several?.() && isCombination(text, names);
+  if (wanted.size === 0 && !together) {
     const known = candidates.slice(0, 8).map(valueText).join(', ');
     throw new FilterError(
         `${column.title} has no candidate "${token.text}"; it has ${known}${candidates.length > 8 ? ', …' : ''}`,
         token.start, token.end);
   }
-  const wanted = new Set(matches);
   return (row) => {
-    const value = column.value(row);
-    const same = Array.isArray(value) ? value.some((v) => wanted.has(v)) : wanted.has(value);
+    // By the numbers of candidates: a candidate may be a list itself.
+    const chosen = column.chosen?.(row) ?? null;
+    const same = Array.isArray(chosen) ?
+        chosen.some((index) => wanted.has(index)) || (together && column.text(row).toLowerCase() === text) :
+        chosen !== null && wanted.has(chosen);
     return same === (operator === '=');
   };
+}
+
+/**
+ * Whether a text names candidates that are chosen together, as the table shows them: "[a, b]".
+ * @param {string} text @param {string[]} names  of the candidates
+ */
+function isCombination(text, names) {
+  if (!text.startsWith('[')) return false;
+  // Where names may begin. A name may hold what stands between two of them: all ways to read the text are followed.
+  const begins = new Set([1]);
+  for (const begin of begins) {
+    for (const name of names) {
+      if (!text.startsWith(name, begin)) continue;
+      const rest = text.slice(begin + name.length);
+      if (rest === ']') return true;
+      if (rest.startsWith(', ')) begins.add(begin + name.length + 2);
+    }
+  }
+  return false;
 }
 
 /**

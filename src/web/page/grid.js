@@ -25,6 +25,8 @@ const MAX_HEIGHT = 8e6;
  * @property {(row: number, event: {shiftKey: boolean, ctrlKey: boolean}) => void} rowSelected
  * @property {(row: number) => void} rowOpened
  * @property {(row: number) => boolean} isSelected
+ * @property {(row: number) => number} keyOf  what names a row, also when rows are sorted anew
+ * @property {(key: number) => number} rowOf  where it is by now; -1: it is not shown
  */
 
 export class Grid {
@@ -55,8 +57,8 @@ export class Grid {
           }
         },
            this.head, this.body);
-    // The cell that has, or would get, the focus; row -1 is the header.
-    this.at = {row: -1, column: 0};
+    // The cell that has, or would get, the focus; row -1 is the header. `key` names its row.
+    this.at = {row: -1, column: 0, key: -1};
     /** The rows that have elements: from the first one up to `last`, which has none. -1: all are to be made anew. */
     this.first = -1;
     this.last = -1;
@@ -75,7 +77,8 @@ export class Grid {
     const headHadFocus = this.head.contains(document.activeElement);
     this.columns = columns;
     this.rows = rows;
-    this.at.row = Math.min(this.at.row, rows - 1);
+    const row = this.at.row < 0 ? -1 : this.options.rowOf(this.at.key);
+    this.moveTo(row < 0 ? Math.min(this.at.row, rows - 1) : row);
     this.at.column = Math.min(this.at.column, Math.max(0, columns.length - 1));
     this.element.setAttribute('aria-rowcount', String(rows + 1));
     this.element.setAttribute('aria-colcount', String(columns.length));
@@ -199,7 +202,8 @@ export class Grid {
     const cell = /** @type {HTMLElement} */ (event.target).closest('[data-column]');
     if (!cell) return;
     const row = cell.closest('[data-row]');
-    this.at = {row: row ? Number(row.getAttribute('data-row')) : -1, column: Number(cell.getAttribute('data-column'))};
+    this.moveTo(row ? Number(row.getAttribute('data-row')) : -1);
+    this.at.column = Number(cell.getAttribute('data-column'));
     this.mark(false);
   }
 
@@ -223,9 +227,15 @@ export class Grid {
     }
   }
 
+  /** @param {number} row */
+  moveTo(row) {
+    this.at.row = row;
+    this.at.key = row < 0 ? -1 : this.options.keyOf(row);
+  }
+
   /** @param {number} row @param {boolean} [focus] */
   goTo(row, focus = true) {
-    this.at.row = Math.max(-1, Math.min(this.rows - 1, row));
+    this.moveTo(Math.max(-1, Math.min(this.rows - 1, row)));
     if (this.at.row >= 0) {
       const ratio = this.ratio();
       const top = this.at.row * ROW_HEIGHT;

@@ -61,7 +61,8 @@ export class ParallelCoordinates {
     /** @type {import('./chart.js').Point[]|null} made when they are asked for: few pictures are pointed at */
     this.madePoints = null;
     this.overlay = d3.select(this.chart.overlay);
-    this.drawing = false;
+    /** Axes whose brush is being dragged. @type {Set<string>} */
+    this.dragged = new Set();
   }
 
   destroy() {
@@ -378,8 +379,6 @@ export class ParallelCoordinates {
 
   /** Brushes on every axis, and handles above that reorder. */
   placeBrushes() {
-    const brushes = this.view.brushes();
-    const height = this.chart.height;
     const [top, bottom] = [this.yOf(1), this.yOf(0)];
     const groups = this.overlay.selectAll('g.axis').data(this.view.order, (/** @type {string} */ id) => id);
     groups.exit().remove();
@@ -387,31 +386,13 @@ export class ParallelCoordinates {
     entered.append('g').attr('class', 'grab brush');
     entered.append('rect').attr('class', 'grab mover');
     const self = this;
-    this.drawing = true;
     entered.merge(groups).each(function(/** @type {string} */ id) {
       // d3 hands the element as `this`.
       // @ts-ignore
       const group = d3.select(this);
       const i = self.view.order.indexOf(id);
       group.attr('transform', `translate(${self.xOf(i)},0)`);
-      const brush = d3.brushY().extent([[-11, top], [11, bottom]]);
-      const place = group.select('g.brush');
-      place.call(brush);
-      const range = brushes.get(id);
-      place.call(brush.move, range ? [self.yOf(range[1]), self.yOf(range[0])] : null);
-      brush.on('end', () => {
-        if (self.drawing || !d3.event.sourceEvent) return;
-        const area = d3.event.selection;
-        const next = self.view.brushes();
-        if (area) {
-          const span = height - BOTTOM - TOP;
-          next.set(
-              id, [Math.max(0, (height - BOTTOM - area[1]) / span), Math.min(1, (height - BOTTOM - area[0]) / span)]);
-        } else {
-          next.delete(id);
-        }
-        self.view.setBrushes(next);
-      });
+      self.placeBrush(id, group.select('g.brush'), d3.brushY().extent([[-11, top], [11, bottom]]));
       group.select('rect.mover')
           .attr('x', -30)
           .attr('y', 0)
@@ -433,7 +414,37 @@ export class ParallelCoordinates {
                       self.store.changed('params');
                     }));
     });
-    this.drawing = false;
+  }
+
+  /**
+   * Puts an axis' brush where the address has it. One that is being dragged is left alone: where the pointer rests, D3
+   * would end the drag with the range that the brush was given meanwhile.
+   * @param {string} id @param {any} place  of D3 @param {any} brush  of D3
+   */
+  placeBrush(id, place, brush) {
+    if (this.dragged.has(id)) return;
+    place.call(brush);
+    const range = this.view.brushes().get(id);
+    place.call(brush.move, range ? [this.yOf(range[1]), this.yOf(range[0])] : null);
+    // From here on nobody but the reader moves it.
+    brush.on('start', () => this.dragged.add(id)).on('end', () => this.released(id, d3.event.selection));
+  }
+
+  /**
+   * The reader has let go of an axis' brush.
+   * @param {string} id @param {[number, number]|null} area  pixels, from its upper end
+   */
+  released(id, area) {
+    this.dragged.delete(id);
+    const next = this.view.brushes();
+    if (area) {
+      const bottom = this.chart.height - BOTTOM;
+      const span = bottom - TOP;
+      next.set(id, [Math.max(0, (bottom - area[1]) / span), Math.min(1, (bottom - area[0]) / span)]);
+    } else {
+      next.delete(id);
+    }
+    this.view.setBrushes(next);
   }
 
   sentence() {

@@ -35,7 +35,7 @@ export class SelectedRows {
     settle(table);
     const {f = '', s = '', c = ''} = params;
     const key = JSON.stringify([
-      table.revision, f, s, c, /selected/.test(f) || /selected/.test(s) ? [...selected] : 0,
+      table.revision, f, s, c, [f, s, c].some((part) => /selected/.test(part)) ? [...selected] : 0,
       [...current.notes.keys()].length
     ]);
     if (this.memo && this.memo.key === key && this.memoTable === table) return this.memo.value;

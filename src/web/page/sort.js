@@ -19,10 +19,12 @@ export function sortRows(rows, keys) {
   const size = rows.reduce((most, row) => Math.max(most, row + 1), 0);
   const columns = keys.map(({column, descending}) => {
     const values = new Array(size);
-    const order = candidateOrder(column);
+    const {chosen} = column;
+    // Candidates that are no numbers sort in the order of the space.
+    const inOrder = chosen !== undefined && column.type !== 'number';
     for (const row of rows) {
-      const value = column.value(row);
-      values[row] = order ? order(value) : Array.isArray(value) ? value.join(',') : value;
+      const value = inOrder ? chosen(row) : column.value(row);
+      values[row] = !Array.isArray(value) ? value : inOrder ? orderText(value) : value.join(',');
     }
     return {values, sign: descending ? -1 : 1};
   });
@@ -41,17 +43,11 @@ export function sortRows(rows, keys) {
 }
 
 /**
- * Candidates that are no numbers sort in the order of the space.
- * @param {import('./columns.js').Column} column
+ * Candidates that are chosen together, by their numbers, as a text that sorts as these do.
+ * @param {number[]} chosen
  */
-function candidateOrder(column) {
-  const {candidates} = column;
-  if (!candidates || column.type === 'number') return null;
-  const index = new Map(candidates.map((candidate, i) => [candidate, i]));
-  return (/** @type {any} */ value) => {
-    if (value === null || value === undefined) return null;
-    return Array.isArray(value) ? value.map((v) => String(index.get(v)).padStart(6)).join() : index.get(value) ?? null;
-  };
+function orderText(chosen) {
+  return chosen.map((index) => String(index).padStart(6)).join();
 }
 
 /**

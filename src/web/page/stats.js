@@ -318,6 +318,15 @@ export function timeLeft(table, {maxSeconds}, ran, ofModels) {
 }
 
 /**
+ * When it will have ended, ms since 1970; null: not known, or later than dates go.
+ * @param {number} now @param {number|null} left  seconds
+ */
+export function endAfter(now, left) {
+  const end = left === null ? NaN : new Date(now + left * 1000).getTime();
+  return Number.isNaN(end) ? null : end;
+}
+
+/**
  * The share of a span that intervals cover; those that overlap count once.
  * @param {[number, number][]} intervals @param {number} from @param {number} to
  */

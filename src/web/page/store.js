@@ -180,6 +180,8 @@ export class Store {
     this.route = readRoute(location.hash);
     this.selected = readSelection(this.route.params.sel);
     if (this.route.id === null) {
+      // An experiment that is still being loaded is no longer wanted.
+      ++this.loading;
       this.stream.unwatch();
       this.current = null;
       this.error = null;
@@ -202,8 +204,13 @@ export class Store {
         this.route.params[name] = value;
       }
     }
-    history.replaceState(null, '', writeRoute(this.route));
+    this.replaceAddress();
     this.changed('params');
+  }
+
+  /** The address names the route, without a new entry of the history. */
+  replaceAddress() {
+    history.replaceState(null, '', writeRoute(this.route));
   }
 
   /** @param {import('./route.js').Route} route */
@@ -233,7 +240,7 @@ export class Store {
     }
   }
 
-  /** @param {string} id */
+  /** @param {string} id  as the address names it: `latest` and the beginning of an id, too */
   async open(id) {
     const loading = ++this.loading;
     this.error = null;
@@ -246,21 +253,23 @@ export class Store {
     this.stream.unwatch();
     this.changed('table');
     try {
-      const path = experimentPath(id);
       const begun = performance.now();
-      const [columns, show, space, notes, config] = await Promise.all([
-        this.api.json(`${path}/columns`),
-        this.api.json(path),
-        this.optional(`${path}/space`),
-        this.optional(`${path}/notes`),
-        this.optional(`${path}/config`),
-      ]);
+      let [columns, documents] =
+          await Promise.all([this.api.json(`${experimentPath(id)}/columns`), this.documentsOf(id)]);
       if (loading !== this.loading) return;
       const table = decodeColumns(columns);
+      if (table.id !== id) {
+        // Each request may have found another experiment by this name: from here on its own id says which one it is.
+        documents = await this.documentsOf(table.id);
+        if (loading !== this.loading) return;
+        this.route.id = table.id;
+        this.replaceAddress();
+      }
+      const [show, space, notes, config] = documents;
       completeTable(table, space, show);
       table.reason = show.reason ?? '';
       this.current = {
-        id,
+        id: table.id,
         table,
         least: table.number,
         attempts: null,
@@ -281,6 +290,20 @@ export class Store {
     } catch (error) {
       if (loading === this.loading) this.failed(error);
     }
+  }
+
+  /**
+   * What is loaded beside the table when an experiment is opened.
+   * @param {string} id
+   */
+  documentsOf(id) {
+    const path = experimentPath(id);
+    return Promise.all([
+      this.api.json(path),
+      this.optional(`${path}/space`),
+      this.optional(`${path}/notes`),
+      this.optional(`${path}/config`),
+    ]);
   }
 
   /**
@@ -418,7 +441,9 @@ export class Store {
         this.setConnection(message.state, message.state === 'lost' ? Date.now() + message.wait : 0);
       }
     } else if (message.type === 'reload') {
-      this.reload();
+      // The next table may again be older than what is kept of a stream with much to tell.
+      current.table.incomplete = true;
+      this.reloadSoon();
     } else {
       this.stream.unwatch();
       this.setConnection('idle');

@@ -75,9 +75,7 @@ export class DevicesView {
     this.x = null;
     this.frame = frameOf(100, 100);
     this.installBrush();
-    this.timer = setInterval(() => {
-      if (this.store.current?.table.status === 'RUNNING' && !document.hidden) this.redraw();
-    }, 2000);
+    this.timer = setInterval(() => this.tick(), 2000);
     this.abort = new AbortController();
     this.nodesKey = '';
     /** @type {ReturnType<typeof setTimeout>|undefined} */
@@ -90,6 +88,11 @@ export class DevicesView {
     clearTimeout(this.nodesTimer);
     clearInterval(this.timer);
     this.chart.destroy();
+  }
+
+  /** Bars of trials that run grow without an event. */
+  tick() {
+    if (this.store.current?.table.status === 'RUNNING') this.store.changed('clock', true);
   }
 
   devices() {

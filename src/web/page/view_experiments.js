@@ -141,7 +141,10 @@ export class ExperimentsView {
     }
     if (document.activeElement !== this.filter) this.filter.value = store.param('q');
     const sort = store.param('s');
-    const drawn = JSON.stringify([store.experiments, compared, store.param('q'), sort]);
+    const now = Date.now();
+    // Where nothing runs, the ages alone change.
+    const minute = Math.floor(now / 60000);
+    const drawn = JSON.stringify([store.experiments, minute, compared, store.param('q'), sort]);
     if (drawn === this.drawn && !changes.has('all')) return;
     this.drawn = drawn;
     this.bar.hidden = !store.experiments?.length;
@@ -160,7 +163,6 @@ export class ExperimentsView {
       return;
     }
     const focused = document.activeElement?.getAttribute('data-key');
-    const now = Date.now();
     const shown = this.shown();
     this.count.textContent = shown.length < store.experiments.length ?
         `${formatNumber(shown.length)} of ${counted(store.experiments.length, 'experiment')}` :

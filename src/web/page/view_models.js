@@ -33,6 +33,8 @@ export class ModelsView {
       rowSelected: (row, event) => this.selectRow(row, event),
       rowOpened: (row) => store.go(otherView(store.route, 'model', this.modelAt(row))),
       isSelected: (row) => store.selected.has(this.modelAt(row)),
+      keyOf: (row) => this.modelAt(row),
+      rowOf: (model) => this.rowOf(model),
     });
     /** @type {number[]} rows of the table, as the grid shows them until the next update */
     this.rows = [];
@@ -67,6 +69,7 @@ export class ModelsView {
         el('p', {class: 'sentence'},
            'Click a title to sort, with Shift to sort by more columns. Click a row to select it (Shift: up to it, Ctrl: in addition), double click or Enter to open the model.'));
     this.key = '';
+    /** The model from which on Shift selects; -1: none yet. */
     this.anchor = -1;
   }
 
@@ -81,6 +84,12 @@ export class ModelsView {
   /** @param {number} row  shown */
   modelAt(row) {
     return this.table().model[this.rows[row]];
+  }
+
+  /** Where a model is shown; -1: nowhere. @param {number} model */
+  rowOf(model) {
+    const {model: models} = this.table();
+    return this.rows.findIndex((index) => models[index] === model);
   }
 
   /** @param {Set<string>} changes */
@@ -195,8 +204,10 @@ export class ModelsView {
   selectRow(row, event) {
     const {store} = this;
     const model = this.modelAt(row);
-    if (event.shiftKey && this.anchor >= 0) {
-      const [from, to] = [Math.min(this.anchor, row), Math.max(this.anchor, row)];
+    // Rows may have been sorted anew since it was clicked.
+    const anchor = event.shiftKey ? this.rowOf(this.anchor) : -1;
+    if (anchor >= 0) {
+      const [from, to] = [Math.min(anchor, row), Math.max(anchor, row)];
       const next = new Set(store.selected);
       for (let r = from; r <= to; ++r) next.add(this.modelAt(r));
       store.select(next);
@@ -205,12 +216,12 @@ export class ModelsView {
     } else {
       store.select(store.selected.size === 1 && store.selected.has(model) ? [] : [model]);
     }
-    this.anchor = row;
+    this.anchor = model;
   }
 
   /** @param {number} model */
   jumpTo(model) {
-    const row = this.rows.findIndex((index) => this.table().model[index] === model);
+    const row = this.rowOf(model);
     this.jumpNote.textContent = row >= 0 ? '' :
         this.table().rowOf.has(model)    ? `the filter hides model ${model}` :
                                            `there is no model ${this.jump.value}`;

@@ -11,7 +11,7 @@ import {quoteForFilter} from './filter.js';
 import {counted, formatDuration, formatNumber, oneLine, timeText} from './format.js';
 import {drawSelected, ParetoChart} from './pareto_chart.js';
 import {otherView, writeRoute} from './route.js';
-import {bestSoFar, countStates, findBest, groupFailures, hasEnded, secondsOfModels, secondsRun, timeLeft} from './stats.js';
+import {bestSoFar, countStates, endAfter, findBest, groupFailures, hasEnded, secondsOfModels, secondsRun, timeLeft} from './stats.js';
 import {waitingFor} from './store.js';
 import {progressBar} from './view_experiments.js';
 
@@ -204,6 +204,7 @@ export class OverviewView {
         models.total - models.succeeded - models.failed - models.stopped_early - models.infeasible - models.canceled;
     const ran = secondsRun(current, now);
     const left = timeLeft(table, limits, ran, this.modelsLeft);
+    const end = endAfter(now, left);
     const running = table.status === 'RUNNING' || table.status === 'STOPPING';
     const waiting = waitingFor(current.show, table.status);
     const facts = [
@@ -221,7 +222,7 @@ export class OverviewView {
         this.progress,
         el('div', {class: 'row spread'},
            el('div', {class: 'row'}, statusBadge(table.status), el('span', {}, facts.join(' · '))),
-           left !== null ? el('span', {class: 'muted'}, 'ends at about ', timeWithUtc(now + left * 1000)) : null),
+           end !== null ? el('span', {class: 'muted'}, 'ends at about ', timeWithUtc(end)) : null),
         progressBar(models, running ? limits.maxModels : null),
         table.reason ? el('p', {class: 'message muted'}, oneLine(table.reason, 600)) : null,
         waiting ? el('p', {class: 'message'}, `Waits for ${waiting}`) : null);

@@ -1,5 +1,6 @@
 // Every test of the page's pure functions: `node all_tests.js`, or unit_tests.html in a browser.
 
+import './actions_test.js';
 import './api_test.js';
 import './changes_test.js';
 import './chart_lines_test.js';
@@ -22,13 +23,18 @@ import './nodes_test.js';
 import './notices_test.js';
 import './odd_marks_test.js';
 import './palette_test.js';
+import './parallel_coordinates_test.js';
 import './pareto_chart_test.js';
 import './progress_test.js';
 import './route_test.js';
+import './selected_rows_test.js';
 import './stats_test.js';
 import './store_test.js';
 import './stream_test.js';
 import './text_test.js';
+import './view_devices_test.js';
+import './view_experiments_test.js';
+import './view_models_test.js';
 
 import {runAll} from './harness.js';
 

@@ -1,9 +1,10 @@
 import {allColumns, defaultColumns, findColumn, measures} from '../../../src/web/page/columns.js';
+import {decodeColumns} from '../../../src/web/page/decode.js';
 import {compileFilter, FilterError, filterRows, quoteForFilter} from '../../../src/web/page/filter.js';
 import {joinList, readSort, sortRows, splitList} from '../../../src/web/page/sort.js';
 
 import {check, equal, test, thrown} from './harness.js';
-import {sampleTable} from './sample_table.js';
+import {sampleDocument, sampleTable} from './sample_table.js';
 
 const table = sampleTable();
 const marks = {
@@ -32,6 +33,10 @@ for (const [text, models] of [
          ['default != 0.9', [2, 3, 4, 5]],
          ['inputs = c', [1, 2, 4]],
          ['inputs = a and not inputs = b', [1, 4]],
+         ['inputs = "[a, c]"', [1, 4]],
+         ['inputs != "[A, c]"', [2, 3, 5]],
+         ['inputs in ("[b, c]", "[a, b]")', [2, 3]],
+         ['inputs = "[c, a]"', []],
          ['model in (1, 3, 9)', [1, 3]],
          ['model not in (1, 3)', [2, 4, 5]],
          ['status = succeeded', [1, 2, 4]],
@@ -80,6 +85,9 @@ test('a day, a month or a year is all of it', () => {
 for (const [text, start, end, words] of [
          ['accurcy > 0.9', 0, 7, 'did you mean accuracy'],
          ['op = skp', 5, 8, 'it has conv, skip'],
+         ['op = [conv]', 5, 11, 'it has conv, skip'],
+         ['inputs = "[a, d]"', 9, 17, 'it has a, b, c'],
+         ['inputs = "[a, b"', 9, 16, 'it has a, b, c'],
          ['accuracy > high', 11, 15, 'is a number'],
          ['accuracy > ', 11, 12, 'expected a value'],
          ['accuracy', 8, 9, 'expected an operator'],
@@ -314,6 +322,27 @@ test('sorting by several columns is stable, and candidates keep the order of the
   equal(sorted('-choice.op,model'), [2, 1, 3, 4, 5]);
   equal(sorted(''), [1, 2, 3, 4, 5]);
   equal(sorted('nothing'), [1, 2, 3, 4, 5]);
+});
+
+test('a candidate that is a list is one candidate', () => {
+  const document = sampleDocument();
+  const candidates = [[3, 3], [1], 'a, b'];
+  document.choices = [
+    {label: 'shape', candidates, chosen: [1, 0, 2, null, 1]},
+    {label: 'shapes', candidates, n_chosen: 2, chosen: [[0, 1], [1, 2], [0, 2], null, [0, 1]]}
+  ];
+  const lists = allColumns(decodeColumns(document), marks);
+  const models = (text) => filterRows(5, compileFilter(text, lists)).map((row) => row + 1);
+  equal(models('shape = [1]'), [1, 5]);
+  equal(models('shape in ("[3,3]", "a, b")'), [2, 3]);
+  equal(models('shape != [1]'), [2, 3, 4]);
+  equal(models('shapes = [1]'), [1, 2, 5]);
+  equal(models('shapes = "[[3,3], [1]]"'), [1, 5]);
+  equal(models('shapes = "[[1], a, b]"'), [2]);
+  const order = (id) => sortRows([0, 1, 2, 3, 4], readSort(id, (name) => findColumn(lists, name)));
+  equal(order('shape'), [1, 0, 4, 2, 3]);
+  equal(order('-shape'), [2, 0, 4, 1, 3]);
+  equal(order('shapes'), [0, 4, 2, 1, 3]);
 });
 
 test('lists in addresses keep commas and backslashes of names', () => {

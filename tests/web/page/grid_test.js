@@ -7,25 +7,29 @@ function testInBrowser(name, run) {
   if (typeof document !== 'undefined') test(name, run);
 }
 
-/** A grid of so many rows whose cells say how often they were made. */
+/** A grid of so many rows whose cells say how often they were made. `order` has the keys of rows that are sorted. */
 function shownGrid(rows) {
   const made = new Map();
   const selected = new Set();
+  /** @type {number[]} */
+  const order = [];
   const grid = new Grid({
     label: 'rows',
     cell: (row) => {
       made.set(row, (made.get(row) ?? 0) + 1);
-      return `row ${row}`;
+      return `row ${order[row] ?? row}`;
     },
     headerActivated: () => {},
     rowSelected: () => {},
     rowOpened: () => {},
     isSelected: (row) => selected.has(row),
+    keyOf: (row) => order[row] ?? row,
+    rowOf: (key) => order.length > 0 ? order.indexOf(key) : key,
   });
   Object.assign(grid.element.style, {height: '320px', overflow: 'auto'});
   document.body.append(grid.element);
   grid.set([{id: 'name', title: 'Name', width: 100}], rows);
-  return {grid, made, selected};
+  return {grid, made, selected, order};
 }
 
 /** @param {Grid} grid */
@@ -90,6 +94,23 @@ testInBrowser('the cell that has the focus keeps it while it is scrolled, and ke
   grid.goTo(-1);
   grid.set(grid.columns, 1000);
   equal(document.activeElement.getAttribute('role'), 'columnheader');
+  grid.destroy();
+  grid.element.remove();
+});
+
+testInBrowser('the cell that has the focus stays that of its row when rows are sorted anew', () => {
+  const {grid, order} = shownGrid(5);
+  const sort = (/** @type {number[]} */ keys) => {
+    order.splice(0, order.length, ...keys);
+    grid.set(grid.columns, keys.length);
+    return [document.activeElement?.textContent, grid.at.row];
+  };
+  grid.goTo(1);
+  equal(sort([4, 3, 2, 1, 0]), ['row 1', 3]);
+  equal(sort([1, 4, 3, 2, 0]), ['row 1', 0]);
+  // One that is gone leaves its place to another.
+  equal(sort([4, 3]), ['row 4', 0]);
+  equal(sort([3, 4]), ['row 4', 1]);
   grid.destroy();
   grid.element.remove();
 });

@@ -2,7 +2,7 @@ import {brushedRows, brushFilter, choiceDepths, makeAxis, OFF_SHARE, placesIn, r
 import {allColumns, findColumn} from '../../../src/web/page/columns.js';
 import {decodeAttempts, updateFronts} from '../../../src/web/page/decode.js';
 import {compileFilter, filterRows} from '../../../src/web/page/filter.js';
-import {barsOf, bestSoFar, boxesByCandidate, busyShare, countStates, findBest, groupFailures, paretoFront, quantile, quantileBands, quantileBandsOver, secondsOfModels, secondsRun, timeLeft} from '../../../src/web/page/stats.js';
+import {barsOf, bestSoFar, boxesByCandidate, busyShare, countStates, endAfter, findBest, groupFailures, paretoFront, quantile, quantileBands, quantileBandsOver, secondsOfModels, secondsRun, timeLeft} from '../../../src/web/page/stats.js';
 
 import {check, equal, test} from './harness.js';
 import {sampleTable} from './sample_table.js';
@@ -88,6 +88,13 @@ test('time left goes by the pace, the limit of time ends it earlier, and nobody 
   equal(leftOf(table, {maxModels: 14, maxSeconds: null}, 5, 6000), null);
 });
 
+test('the end is a time as long as dates go that far', () => {
+  equal(endAfter(1000, 2.5), 3500);
+  equal(endAfter(1000, null), null);
+  // 2^31 models of two hours each.
+  equal(endAfter(Date.UTC(2026, 0), 2147483647 * 7200), null);
+});
+
 test('the time before a resume is no part of the time that an experiment ran, nor of its pace', () => {
   const day = 86400000;
   equal(secondsRun({show: {seconds: 7}, shownAt: day}, day + 2000), 9);
@@ -171,12 +178,41 @@ test('brushes as a filter keep the same models', () => {
                [['choice.op', [0.1, 0.6]], ['metric.accuracy', [0.05, 0.7]]],
                [['metric.flops', [0, 0.05]]],
                [['metric.flops', [0, 0.6]]],
+               [['metric.flops', [0, 1]]],
+               [['metric.flops', [0.1, 1]]],
+               [['metric.flops', [0.1, 0.6]]],
+               [['choice.inputs', [0.1, 0.6]]],
+               [['choice.inputs', [0.11, 0.12]]],
   ]) {
     const map = new Map(brushes);
     const filter = compileFilter(brushFilter(axes, map), columns);
     equal(filterRows(5, filter), brushedRows(axes, map, all));
     equal([...readBrushes(writeBrushes(map))], brushes);
   }
+});
+
+test('a filter keeps every model that is within the brush, however many digits its value has', () => {
+  const accuracies = [0.9137342, 0.9137338, 0.7123456, 0.1, 0.3333333333];
+  for (const [scale, offset] of [[1, 0], [1e-9, 0], [1e9, 0], [1e-3, 12345], [-1, 0.25]]) {
+    const values = accuracies.map((value) => scale * value + offset);
+    const odd = {...table, metrics: new Map([['accuracy', [...values.slice(0, 4), Infinity]]])};
+    const all = allColumns(odd, {selected: new Set(), notes: new Map()});
+    const axes = new Map([['metric.accuracy', makeAxis(odd, findColumn(all, 'metric.accuracy'), 0)]]);
+    for (const range of [[0.95, 1], [0.1, 1], [0.1, 0.9], [0.05, 0.95], [0.3, 0.999999], [0.999999, 1]]) {
+      const map = new Map([['metric.accuracy', range]]);
+      const filter = brushFilter(axes, map);
+      equal([filter, filterRows(5, compileFilter(filter, all))], [filter, brushedRows(axes, map, [0, 1, 2, 3, 4])]);
+    }
+  }
+});
+
+test('an end of an axis bounds nothing: a better model to come passes the filter', () => {
+  const accuracy = axis('metric.accuracy');
+  const filterOf = (range) => brushFilter(new Map([['accuracy', accuracy]]), new Map([['accuracy', range]]));
+  equal(filterOf([0.55, 1]), 'accuracy is finite and accuracy >= 0.875');
+  equal(filterOf([0.1, 0.55]), 'accuracy is finite and accuracy <= 0.875');
+  equal(filterOf([0.55, 0.775]), 'accuracy >= 0.875 and accuracy <= 0.9125');
+  equal(filterOf([0.1, 1]), 'accuracy is finite');
 });
 
 test('the depth of a choice is that of its conditions', () => {

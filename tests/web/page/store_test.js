@@ -9,6 +9,12 @@ import {curveBytes} from './sample_table.js';
 
 // In node.
 globalThis.window ??= /** @type {any} */ (globalThis);
+globalThis.location ??= /** @type {any} */ ({hash: ''});
+globalThis.history ??= /** @type {any} */ ({
+  replaceState(_, title, address) {
+    location.hash = address;
+  }
+});
 globalThis.requestAnimationFrame ??= /** @type {any} */ ((run) => setTimeout(run, 0));
 
 /** Lets everything go on that waits for nothing. */
@@ -502,6 +508,62 @@ test('an experiment that could not be opened is opened as soon as the head answe
     await head.store.poll();
     await settle();
     equal([head.store.current?.table.model.length, head.store.error], [1, null]);
+  }
+});
+
+test('an experiment that is loaded only when the reader is back at the list stays away', async () => {
+  const head = new Head();
+  head.slow = true;
+  head.store.open('a');
+  await settle();
+  location.hash = '#/';
+  head.store.follow();
+  head.slow = false;
+  await head.release();
+  equal([head.store.route.id, head.store.current, head.store.stream.watched], [null, null, null]);
+});
+
+test('of an experiment that was the latest all is loaded, and its own id stands in the address', async () => {
+  const head = new Head();
+  head.send(4);
+  const {store} = head;
+  const {json} = store.api;
+  // Another experiment was submitted after the columns were asked for.
+  store.api.json = async (path) => path === 'experiments/latest' ? {name: 'b', status: 'RUNNING'} : json(path);
+  location.hash = '#/e/latest/models?s=-model';
+  store.follow();
+  await settle();
+  equal([store.current.id, store.current.show.name, store.stream.watched.id], ['a', 'a', 'a']);
+  equal([store.route.id, location.hash], ['a', '#/e/a/models?s=-model']);
+  equal(head.asked.filter((path) => /columns/.test(path)), ['experiments/latest/columns']);
+  // It is the one that is shown: nothing is loaded for another view of it.
+  head.asked = [];
+  location.hash = '#/e/a/curves';
+  store.follow();
+  equal(head.asked, []);
+});
+
+test('a table that stays older than what is kept of the stream is loaded again at the pace of loads', async () => {
+  const head = new Head();
+  head.send(4);
+  await head.open();
+  let tables = 0;
+  head.store.stream.watch = () => {
+    if (++tables < 10) head.store.receive({type: 'reload', id: 'a'});
+  };
+  const {held, waits, release} = holdTimers();
+  try {
+    head.asked = [];
+    head.store.watch();
+    head.store.watch();
+    for (let loads = 0; loads < 3; ++loads) {
+      equal([head.asked.filter((path) => /columns/.test(path)).length, held.length], [loads, loads + 1]);
+      held[loads]();
+      await settle();
+    }
+    check(waits.every((ms) => ms > 1000), `${waits} ms later`);
+  } finally {
+    release();
   }
 });
 
