@@ -19,10 +19,14 @@ extern char** environ;
 namespace lanista {
 namespace {
 
-// Whether a variable makes a process part of a Slurm job, or changes what squeue and scancel see by default.
+// Whether a variable makes a process part of a Slurm job, changes what squeue and scancel see by default, or lets
+// sbatch submit what these do not see.
 bool IsOfSlurm(absl::string_view variable) {
   // Where Slurm's configuration is, and which of its clusters are meant, holds for all of its commands.
   if (absl::StartsWith(variable, "SLURM_CONF") || absl::StartsWith(variable, "SLURM_CLUSTERS=")) return false;
+  for (const char* const of_sbatch : {"SBATCH_CLUSTERS=", "SBATCH_ARRAY_INX=", "SBATCH_WAIT="}) {
+    if (absl::StartsWith(variable, of_sbatch)) return true;
+  }
   return absl::StartsWith(variable, "SLURM_") || absl::StartsWith(variable, "SLURMD_") ||
          absl::StartsWith(variable, "SQUEUE_") || absl::StartsWith(variable, "SCANCEL_");
 }

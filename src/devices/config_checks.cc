@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "protos/experiment.pb.h"
 #include "src/base/field_rules.h"
@@ -36,6 +37,12 @@ bool IsOurs(const std::string& option) {
     if (name == ours || (name.size() > 4 && std::string(ours).compare(0, name.size(), name) == 0)) return true;
   }
   return option.size() >= 2 && option[1] != '-' && std::string("JaNnWHcoD").find(option[1]) != std::string::npos;
+}
+
+// Whether an argument of sbatch names clusters. squeue and scancel look at those of SLURM_CLUSTERS.
+bool NamesClusters(const std::string& option) {
+  const std::string name = option.substr(0, option.find('='));
+  return absl::StartsWith(option, "-M") || (name.size() > 4 && absl::StartsWith("--clusters", name));
 }
 
 // What ssh reads as one word: it hands these on to commands of its configuration (ProxyCommand), and a '-' at the
@@ -99,6 +106,10 @@ std::optional<Violation> CheckSlurm(const v1::SlurmConfig& slurm, const std::str
     if (auto violation = CheckArgument(slurm.option(i), at)) return violation;
     if (IsOurs(slurm.option(i))) {
       return Violation{at, absl::StrCat(slurm.option(i), " is set by Lanista: a node is one task on one machine")};
+    }
+    if (NamesClusters(slurm.option(i))) {
+      return Violation{at, absl::StrCat(slurm.option(i), " would submit jobs that this head cannot find again: set ",
+                                        "SLURM_CLUSTERS where the head runs")};
     }
   }
   for (int i = 0; i < slurm.node_option_size(); ++i) {

@@ -52,7 +52,10 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(
     }
   }
   // A block alone has divided the memory by its own devices only.
-  for (const size_t slot : sharing) all[slot].set_memory_limit(machine.memory / static_cast<int64_t>(all.size()));
+  if (sharing.empty()) return all;
+  const int64_t share = machine.memory / static_cast<int64_t>(all.size());
+  LANISTA_RETURN_IF_ERROR(CheckMemoryShare(share, all.size()));
+  for (const size_t slot : sharing) all[slot].set_memory_limit(share);
   return all;
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/cgroup.h"
+#include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/devices/device_source.h"
 #include "src/devices/gpus.h"
@@ -133,6 +134,14 @@ Machine ThisMachine(bool with_gpus) {
   return machine;
 }
 
+absl::Status CheckMemoryShare(int64_t share, size_t devices) {
+  if (share >= kLeastMemory) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("local.cpu_slots: ", share >> 20, " MiB of this machine's memory for each of ",
+                   Counted(static_cast<int64_t>(devices), "device"), " are too few to load LibTorch, which takes ",
+                   kLeastMemory >> 20, " MiB: use fewer devices, or set memory_limit"));
+}
+
 absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& config, const Machine& machine) {
   const int threads = config.has_threads_per_slot() ? config.threads_per_slot() : 1;
   const int most = MostSlots(machine);
@@ -144,6 +153,10 @@ absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& conf
   }
   const bool in_process = config.isolation() == v1::LocalConfig::IN_PROCESS;
   int fitting = config.gpu_indices().empty() ? std::max(1, machine.processors / threads) : 0;
+  // What the machine has memory for.
+  if (!config.has_memory_limit()) {
+    fitting = static_cast<int>(std::clamp<int64_t>(machine.memory / kLeastMemory, std::min(fitting, 1), fitting));
+  }
   if (in_process) fitting = std::min(fitting, 1);
   const int cpu_slots = config.has_cpu_slots() ? config.cpu_slots() : fitting;
   if (cpu_slots < 0 || cpu_slots > most) {
@@ -168,6 +181,7 @@ absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& conf
   }
 
   const int64_t share = machine.memory / static_cast<int64_t>(devices.size());
+  if (!config.has_memory_limit() && cpu_slots > 0) LANISTA_RETURN_IF_ERROR(CheckMemoryShare(share, devices.size()));
   const int64_t limit = config.has_memory_limit() ? config.memory_limit() : share;
   if (config.has_memory_limit() && limit < kLeastMemory) {
     return absl::InvalidArgumentError(

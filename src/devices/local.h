@@ -33,6 +33,9 @@ Machine ThisMachine(bool with_gpus);
 // what the machine has.
 absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& config, const Machine& machine);
 
+// INVALID_ARGUMENT: what each of so many devices has of the machine's memory (bytes) is too little for a trial process.
+absl::Status CheckMemoryShare(int64_t share, size_t devices);
+
 // The largest number of CPU slots on a machine, and of threads per slot. More would only share the processors, and each
 // slot needs a process with LibTorch.
 int MostSlots(const Machine& machine);

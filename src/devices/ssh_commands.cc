@@ -92,9 +92,9 @@ bool IsLibrary(absl::string_view text) {
 
 std::vector<std::string> SshArguments(const v1::MachineConfig& machine, const std::string& tunnel_end) {
   std::vector<std::string> arguments = {"ssh", "-T", "-a", "-x", "-e", "none"};
-  for (const char* const option :
-       {"BatchMode=yes", "StrictHostKeyChecking=yes", "LogLevel=INFO", "ControlMaster=no", "ControlPath=none",
-        "PermitLocalCommand=no", "ConnectTimeout=15", "ServerAliveInterval=5", "ServerAliveCountMax=3"}) {
+  for (const char* const option : {"BatchMode=yes", "StrictHostKeyChecking=yes", "LogLevel=INFO", "ControlMaster=no",
+                                   "ControlPath=none", "PermitLocalCommand=no", "RemoteCommand=none",
+                                   "ConnectTimeout=15", "ServerAliveInterval=5", "ServerAliveCountMax=3"}) {
     arguments.insert(arguments.end(), {"-o", option});
   }
   if (machine.has_port()) arguments.insert(arguments.end(), {"-p", absl::StrCat(machine.port())});

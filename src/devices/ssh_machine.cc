@@ -106,14 +106,14 @@ void SshMachine::Say(const std::string& because, bool may_come) {
 void SshMachine::Run() {
   std::chrono::milliseconds delay = options_.first_delay;
   while (!stopped()) {
-    const Clock::time_point began = Clock::now();
+    node_began_.reset();
     const absl::Status end = HaveNode();
     if (stopped()) return;
     if (end.ok()) {
       Say("left (`drain`, or a signal there): it comes back when this head is started again", /*may_come=*/false);
       return LogInfo("node {} has left {}, and is not started again", name(), options_.config.host());
     }
-    if (Clock::now() - began > options_.worked_after) delay = options_.first_delay;
+    if (node_began_.has_value() && Clock::now() - *node_began_ > options_.worked_after) delay = options_.first_delay;
     const std::string because(end.message());
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(delay).count();
     LogWarning("{}: {}; tried again in {} s", name(), because, seconds);
@@ -151,6 +151,7 @@ absl::Status SshMachine::HaveNode() {
     return absl::FailedPreconditionError(LibraryAdvice(there.libraries, options_.run_command));
   }
   Say("is started", /*may_come=*/true);
+  node_began_ = Clock::now();
   return StartNode();
 }
 

@@ -91,8 +91,9 @@ class SshMachine {
   // Readable once it is stopped.
   const UniqueFd stop_;
   const absl::Time since_ = absl::Now();
-  // Of StartNode's calls.
+  // Of StartNode's calls; and when the last one of this try began.
   int starts_ = 0;
+  std::optional<Clock::time_point> node_began_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

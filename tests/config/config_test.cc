@@ -222,7 +222,10 @@ TEST_F(ConfigTest, NodesThatAreAskedForAreChecked) {
     EXPECT_THAT(error(absl::StrCat("slurm { option: '", option, "' }")),
                 HasSubstr(absl::StrCat(option, " is set by Lanista")));
   }
-  for (const char* const option : {"--nodelist=a", "--qos=x", "-A x", "--wait-all-nodes=1"}) {
+  for (const char* const option : {"--clusters=b", "--clus=b", "-Mb", "-M b"}) {
+    EXPECT_THAT(error(absl::StrCat("slurm { option: '", option, "' }")), HasSubstr("set SLURM_CLUSTERS"));
+  }
+  for (const char* const option : {"--cluster-constraint=x", "--nodelist=a", "--qos=x", "-A x", "--wait-all-nodes=1"}) {
     EXPECT_EQ(error(absl::StrCat("slurm { option: '", option, "' }")), "");
   }
   EXPECT_THAT(error("slurm { node_option: 'x' }"), HasSubstr("slurm.node_option[0]"));

@@ -54,6 +54,7 @@ TEST(LocalDevicesTest, SlotsAndThreadsAreAFewTimesTheProcessorsAtMost) {
     EXPECT_THAT(Refusal(threads, MakeMachine(2)), HasSubstr("local.threads_per_slot must be from 1 to 16 here"));
   }
   v1::LocalConfig most;
+  most.set_memory_limit(kGibibyte);
   most.set_cpu_slots(16);
   EXPECT_EQ(LocalDevices(most, MakeMachine(2))->size(), 16u);
   most.set_cpu_slots(400);
@@ -62,10 +63,27 @@ TEST(LocalDevicesTest, SlotsAndThreadsAreAFewTimesTheProcessorsAtMost) {
   EXPECT_THAT(Refusal(most, MakeMachine(100)), HasSubstr("must be from 0 to 400 here (4 for each of 100 processors"));
 }
 
+TEST(LocalDevicesTest, NoMoreSlotsThanTheMachineHasMemoryFor) {
+  Machine machine = MakeMachine(32);
+  machine.memory = 4 * kGibibyte;
+  const auto devices = LocalDevices(v1::LocalConfig(), machine);
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  EXPECT_EQ(devices->size(), 16u);
+  EXPECT_EQ(devices->front().memory_limit(), kGibibyte / 4);
+  v1::LocalConfig given;
+  given.set_cpu_slots(17);
+  EXPECT_THAT(Refusal(given, machine), HasSubstr("240 MiB of this machine's memory for each of 17 devices"));
+  given.set_memory_limit(kGibibyte);
+  EXPECT_EQ(LocalDevices(given, machine)->size(), 17u);
+  machine.memory = kGibibyte / 8;
+  EXPECT_THAT(Refusal(v1::LocalConfig(), machine), HasSubstr("128 MiB of this machine's memory for each of 1 device"));
+}
+
 TEST(LocalDevicesTest, AllBlocksTogetherHaveThatLimit) {
   google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig> blocks;
   const int most = MostSlots(ThisMachine(/*with_gpus=*/false));
   blocks.Add()->mutable_local()->set_cpu_slots(most);
+  blocks[0].mutable_local()->set_memory_limit(kGibibyte);
   ASSERT_TRUE(SelectDevices(blocks).ok());
   blocks.Add()->mutable_local()->set_cpu_slots(1);
   EXPECT_THAT(std::string(SelectDevices(blocks).status().message()),

@@ -171,6 +171,16 @@ TEST_F(SlurmTest, VariablesThatHideJobsAreNotForSqueue) {
   EXPECT_EQ(Calls("sbatch"), 1);
 }
 
+TEST_F(SlurmTest, VariablesThatHideJobsAreNotForSbatch) {
+  setenv("SBATCH_CLUSTERS", "other", 1);
+  setenv("SBATCH_PARTITION", "low", 1);
+  Program("sbatch", "echo \"${SBATCH_CLUSTERS:-none} ${SBATCH_PARTITION:-none}\" > ROOT/seen; echo 101");
+  Make()->Step(Waiting(1));
+  unsetenv("SBATCH_CLUSTERS");
+  unsetenv("SBATCH_PARTITION");
+  EXPECT_EQ(Read(root_ + "/seen"), "none low\n");
+}
+
 TEST_F(SlurmTest, AHeadThatIsToldToEndSubmitsNoMore) {
   const auto source = Make();
   NodeSource::Situation situation = Waiting(6);
