@@ -1,6 +1,8 @@
 #include "src/runtime/archive_torch.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/set.h>
 #include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/serialization/import.h>
 
@@ -8,7 +10,10 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -71,6 +76,78 @@ absl::StatusOr<torch::jit::Module> Load(const std::string& path, std::string byt
   }
 }
 
+// Puts right what Module::deepcopy makes of tensors. It takes all that share a storage for the same one, so that views
+// of different parts (the weights of an LSTM that was flattened, for example) all become the first of them. In these
+// copies storages are shared as in the original, and what was one tensor there is one here.
+class TensorCopies {
+ public:
+  // What belongs in the place of `copy`, which was made from `original`.
+  c10::IValue Copy(const c10::IValue& original, const c10::IValue& copy) {
+    if (original.isTensor()) return CopyTensor(original.toTensor());
+    if (original.isObject()) {
+      CopySlots(*original.toObjectRef().type(), original.toObjectRef(), copy.toObjectRef());
+    } else if (original.isTuple()) {
+      std::vector<c10::IValue> elements;
+      for (size_t i = 0; i < original.toTupleRef().elements().size(); ++i) {
+        elements.push_back(Copy(original.toTupleRef().elements()[i], copy.toTupleRef().elements()[i]));
+      }
+      copy.toTupleRef().setElements(std::move(elements));
+    } else if (original.isList()) {
+      const c10::List<c10::IValue> from = original.toList();
+      c10::List<c10::IValue> to = copy.toList();
+      for (size_t i = 0; i < from.size(); ++i) to.set(i, Copy(from.get(i), to.get(i)));
+    } else if (original.isGenericDict()) {
+      c10::Dict<c10::IValue, c10::IValue> to = copy.toGenericDict();
+      for (const auto& entry : original.toGenericDict()) {
+        to.insert_or_assign(entry.key(), Copy(entry.value(), to.at(entry.key())));
+      }
+    }
+    return copy;
+  }
+
+ private:
+  using Key = std::tuple<const void*, at::ScalarType, int64_t, std::vector<int64_t>, std::vector<int64_t>>;
+
+  void CopySlots(const c10::ClassType& type, const c10::ivalue::Object& original, c10::ivalue::Object& copy) {
+    if (!seen_.insert(&original).second) return;
+    for (size_t slot = 0; slot < type.numAttributes(); ++slot) {
+      copy.setSlot(slot, Copy(original.getSlot(slot), copy.getSlot(slot)));
+    }
+  }
+
+  at::Tensor CopyTensor(const at::Tensor& original) {
+    if (!original.defined()) return original;
+    const bool has_elements =
+        original.layout() == at::kStrided && !original.is_quantized() && !original.is_conj() && !original.is_neg();
+    const void* const memory = has_elements ? static_cast<const void*>(original.storage().unsafeGetStorageImpl())
+                                            : original.unsafeGetTensorImpl();
+    Key key(memory, original.scalar_type(), 0, {}, {});
+    if (has_elements) {
+      key = Key(memory, original.scalar_type(), original.storage_offset(), original.sizes().vec(),
+                original.strides().vec());
+    }
+    at::Tensor& copy = tensors_[key];
+    if (copy.defined()) return copy;
+    copy = has_elements ? at::empty({0}, original.options())
+                              .set_(CopyStorage(original.storage()), original.storage_offset(), original.sizes(),
+                                    original.strides())
+                        : original.detach().clone();
+    return copy.requires_grad_(original.requires_grad());
+  }
+
+  c10::Storage CopyStorage(const c10::Storage& original) {
+    at::Tensor& bytes = storages_[original.unsafeGetStorageImpl()];
+    if (!bytes.defined()) {
+      bytes = at::empty({0}, at::kByte).set_(original, 0, {static_cast<int64_t>(original.nbytes())}, {1}).clone();
+    }
+    return bytes.storage();
+  }
+
+  std::set<const c10::ivalue::Object*> seen_;
+  std::map<const void*, at::Tensor> storages_;
+  std::map<Key, at::Tensor> tensors_;
+};
+
 }  // namespace
 
 Archive::Archive(std::string path, std::string sha256, torch::jit::Module module)
@@ -119,12 +196,7 @@ absl::StatusOr<torch::jit::Module> Archive::CopyModule(const std::string& path) 
   // With autograd on, the copied parameters would be results of operators and would get no gradient.
   const at::NoGradGuard no_grad;
   torch::jit::Module copy = module.deepcopy();
-  const auto originals = module.named_parameters();
-  auto original = originals.begin();
-  for (const auto& parameter : copy.named_parameters()) {
-    parameter.value.requires_grad_((*original).value.requires_grad());
-    ++original;
-  }
+  TensorCopies().Copy(module._ivalue(), copy._ivalue());
   return copy;
 }
 

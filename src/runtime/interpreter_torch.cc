@@ -42,6 +42,9 @@ void Interpreter::RunNamedStep(const Step& step) {
     const std::string what = error.what_without_backtrace();
     if (what.compare(0, 6, "node '") == 0) throw;  // From a branch of a switch: the path is there already.
     TORCH_CHECK(false, "node '", step.path, "' (", step.type, "): ", what);
+  } catch (const std::runtime_error& error) {
+    // TorchScript's own interpreter rethrows its errors so.
+    TORCH_CHECK(false, "node '", step.path, "' (", step.type, "): ", error.what());
   }
 }
 

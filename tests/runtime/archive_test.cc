@@ -1,5 +1,6 @@
 // What a TorchScript file, and a graph that names one, may do.
 #include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <torch/csrc/jit/api/module.h>
 
 #include <filesystem>
@@ -66,6 +67,36 @@ TEST(Archive, IsWhatWasHashedWhateverBecomesOfTheFile) {
   const auto gone = Archive::Open(Named(path, digest));
   EXPECT_EQ(gone.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(gone.status().message()), HasSubstr(path + " is not the file that the graph was made from"));
+}
+
+TEST(Archive, CopiesOfAModuleShareMemoryAmongThemselvesOnly) {
+  torch::jit::Module module("Net");
+  const at::Tensor all = at::arange(12, at::kFloat);
+  module.register_buffer("two", all.narrow(0, 0, 2));
+  module.register_buffer("four", all.narrow(0, 2, 4));
+  module.register_parameter("first", all.narrow(0, 6, 2), false);
+  module.register_parameter("second", all.narrow(0, 8, 2).detach().requires_grad_(), false);
+  module.register_parameter("same", all.narrow(0, 6, 2), false);
+  module.register_attribute("list", c10::ListType::ofTensors(),
+                            c10::List<at::Tensor>({all.narrow(0, 0, 2), all.narrow(0, 10, 2)}));
+  module.define("def forward(self, x):\n  return x + self.two\n");
+  const std::string path = testing::TempDir() + "/views.pt";
+  module.save(path);
+  const auto archive = Archive::Open(Named(path));
+  ASSERT_TRUE(archive.ok()) << archive.status();
+  const auto copied = (*archive)->CopyModule("");
+  ASSERT_TRUE(copied.ok()) << copied.status();
+  const auto tensor = [&](const char* name) { return copied->attr(name).toTensor(); };
+  for (const char* const name : {"two", "four", "first", "second", "same"}) {
+    EXPECT_TRUE(at::equal(tensor(name), module.attr(name).toTensor())) << name << ": " << tensor(name);
+  }
+  EXPECT_EQ(copied->attr("list").toTensorList().get(1)[1].item<float>(), 11);
+  EXPECT_TRUE(tensor("first").is_same(tensor("same"))) << "an optimizer must not step it twice";
+  EXPECT_TRUE(tensor("second").requires_grad());
+  EXPECT_FALSE(tensor("first").requires_grad());
+  tensor("two").fill_(7);
+  EXPECT_EQ(copied->attr("list").toTensorList().get(0)[0].item<float>(), 7);
+  EXPECT_EQ((*archive)->FindTensor("two")->sum().item<float>(), 1);
 }
 
 TEST(Archive, OfNoFileSaysSo) {
