@@ -67,7 +67,9 @@ class CommandAdder {
             "with --head a file that begins with the token to send (default: LANISTA_TOKEN_FILE names it); without, "
             "clients, which can look at the port for nodes, need one of the tokens in it");
     AddNodeAccess(resume, resume->get_option("--tls-cert"));
-    for (const char* option : {"--tls-client-ca", "--node-token-file"}) {
+    // Of a head that begins with the search.
+    for (const char* option : {"--tls-client-ca", "--node-token-file", "--durable", "--data", "--label", "--web",
+                               "--web-stay", "--listen", "--keep-free"}) {
       resume->get_option(option)->excludes(head_to_resume);
     }
     CLI::App* const validate =
@@ -84,8 +86,8 @@ class CommandAdder {
     CLI::App* const trials =
         AddExperimentCommand("trials", "all models of an experiment with their attempts and metrics");
     AddHead(trials);
-    trials->add_option("--sort", line_.trials.sort, "model (default), best or duration")
-        ->check(CLI::IsMember({"model", "best", "duration"}));
+    CLI::Option* const sort = trials->add_option("--sort", line_.trials.sort, "model (default), best or duration");
+    sort->check(CLI::IsMember({"model", "best", "duration"}));
     CLI::Option* const status =
         trials->add_option("--status", line_.trials.status, "only models of this status: SUCCEEDED, FAILED, ...")
             ->check(CLI::IsMember(
@@ -108,8 +110,11 @@ class CommandAdder {
     trials->add_flag("--merged", line_.merged, "what models of the engine `cgo` shared, what fell back, and why")
         ->excludes(csv)
         ->excludes(log)
-        ->excludes(status);
-    trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
+        ->excludes(status)
+        ->excludes(sort);
+    CLI::Option* const limit =
+        trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
+    trials->get_option("--merged")->excludes(limit);
     CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
     export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();
     export_command->add_option("--format", line_.format, absl::StrCat("one of ", exporters::FormatNames()))
@@ -383,7 +388,8 @@ class CommandAdder {
 
   void AddRunPage(CLI::App* command) {
     AddPage(command);
-    command->add_flag("--web-stay", line_.web_stay, "keep the page open after the end, until Ctrl-C");
+    command->add_flag("--web-stay", line_.web_stay, "keep the page open after the end, until Ctrl-C")
+        ->needs(command->get_option("--web"));
   }
 
   void AddDevices(CLI::App* command) {

@@ -404,20 +404,22 @@ absl::StatusOr<v1::Converted> LocalHead::Convert(const v1::Convert& request, con
   return absl::Status(code, BoundedMessage(failed.message()));
 }
 
-absl::StatusOr<std::string> LocalHead::Submit(const v1::ExperimentConfig& config, bool durable, Watcher watcher) {
+absl::StatusOr<std::string> LocalHead::Submit(const v1::ExperimentConfig& config, bool durable, Watcher watcher,
+                                              const Abandoned& abandoned) {
   v1::SubmitExperiment submit;
   *submit.mutable_config() = config;
   submit.set_durable(durable);
-  LANISTA_ASSIGN_OR_RETURN(v1::Submitted submitted,
-                           impl_->Ask<v1::Submitted>(std::move(submit), impl_->MakeWatcher(std::move(watcher))));
+  LANISTA_ASSIGN_OR_RETURN(
+      v1::Submitted submitted,
+      impl_->AskUnless<v1::Submitted>(abandoned, std::move(submit), impl_->MakeWatcher(std::move(watcher))));
   return submitted.experiment();
 }
 
 absl::Status LocalHead::Resume(const std::string& experiment, const v1::ExperimentConfig& config, bool durable,
-                               Watcher watcher) {
+                               Watcher watcher, const Abandoned& abandoned) {
   v1::ResumeExperiment resume = ResumeRequest(experiment, config);
   resume.set_durable(durable);
-  return impl_->Ask<v1::Submitted>(std::move(resume), impl_->MakeWatcher(std::move(watcher))).status();
+  return impl_->AskUnless<v1::Submitted>(abandoned, std::move(resume), impl_->MakeWatcher(std::move(watcher))).status();
 }
 
 namespace {

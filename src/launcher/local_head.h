@@ -84,12 +84,14 @@ class LocalHead : public ExperimentRunner {
 
   // Starts an experiment and returns its id. Blocks until its space is known and everything is checked: errors are the
   // configuration's (exit code 2), and nothing was started or recorded. `config` has been through LoadConfig.
-  // `durable`: see v1::SubmitExperiment.
-  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config, bool durable, Watcher watcher);
+  // `durable`: see v1::SubmitExperiment. CANCELLED: `abandoned`; the experiment may start all the same.
+  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config, bool durable, Watcher watcher,
+                                     const Abandoned& abandoned = nullptr);
 
   // Goes on with an experiment of the state folder that nobody runs, under `config` (see ConfigToResume). Blocks as
   // Submit does; after an error its journal says what it said before.
-  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config, bool durable, Watcher watcher);
+  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config, bool durable, Watcher watcher,
+                      const Abandoned& abandoned = nullptr);
 
   // For Options.served.
   absl::StatusOr<std::string> Create(const v1::ExperimentConfig& config, const std::string& request_id) override;

@@ -78,15 +78,16 @@ LocalHead::Watcher LocalRun::WithPage(LocalHead::Watcher watcher) {
   };
 }
 
-absl::StatusOr<std::string> LocalRun::Submit(const v1::ExperimentConfig& config, LocalHead::Watcher watcher) {
-  return head_->Submit(config, context_.line.durable, WithPage(std::move(watcher)));
+absl::StatusOr<std::string> LocalRun::Submit(const v1::ExperimentConfig& config, LocalHead::Watcher watcher,
+                                             const LocalHead::Abandoned& abandoned) {
+  return head_->Submit(config, context_.line.durable, WithPage(std::move(watcher)), abandoned);
 }
 
 absl::Status LocalRun::Resume(const std::string& experiment, const v1::ExperimentConfig& config,
-                              LocalHead::Watcher watcher) {
+                              LocalHead::Watcher watcher, const LocalHead::Abandoned& abandoned) {
   // It can be stopped while its space is discovered, before its first event.
   if (page_ != nullptr) page_->Began(experiment);
-  return head_->Resume(experiment, config, context_.line.durable, WithPage(std::move(watcher)));
+  return head_->Resume(experiment, config, context_.line.durable, WithPage(std::move(watcher)), abandoned);
 }
 
 void LocalRun::End() {

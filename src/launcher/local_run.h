@@ -62,8 +62,10 @@ class LocalRun {
   std::string page_link() const;
 
   // See LocalHead. The page learns of all events that `watcher` gets, and before it does.
-  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config, LocalHead::Watcher watcher);
-  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config, LocalHead::Watcher watcher);
+  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config, LocalHead::Watcher watcher,
+                                     const LocalHead::Abandoned& abandoned = nullptr);
+  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config, LocalHead::Watcher watcher,
+                      const LocalHead::Abandoned& abandoned = nullptr);
 
   // Ends the head; what runs can be resumed. Afterwards no watcher is called. The page stays open.
   void End();

@@ -59,7 +59,7 @@ void RememberNodes(const StateDir& state_dir, NodesOptions* options) {
     std::string text;
     google::protobuf::TextFormat::PrintToString(known, &text);
     absl::Status written = WriteFile(file, text);
-    // It is tried again each second.
+    // Said once: NodesActor tries again.
     if (!std::exchange(failed, !written.ok()) && !written.ok()) {
       LogWarning("which nodes there are cannot be kept: {}", std::string(written.message()));
     }

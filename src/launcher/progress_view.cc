@@ -1,5 +1,6 @@
 #include "src/launcher/progress_view.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -26,6 +27,12 @@ void WriteTo(int file, const std::string& bytes) {
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t written = write(file, bytes.data() + done, bytes.size() - done);
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {
+      // Another program that has the terminal open may have made it so.
+      pollfd ready = {file, POLLOUT, 0};
+      poll(&ready, 1, -1);
+      continue;
+    }
     if (written < 0) return;  // The reader is gone; the search goes on.
     done += static_cast<size_t>(written);
   }

@@ -39,10 +39,13 @@
 namespace lanista {
 namespace {
 
+constexpr char kEndsNodes[] =
+    "the nodes that were started for it (Slurm jobs, machines) are being ended; another Ctrl-C leaves them";
+
 // What Ctrl-C does: the first signal stops the experiment; the second ends the process, and so does any signal before
-// the experiment has started or after it has ended. Where nodes are being ended that were started for it, the first
-// signal says so only; where the page stays, the next one ends that and nothing else. Says which of these happened.
-// Thread-safe.
+// the experiment has started or after it has ended. Where nodes were started for an experiment that has not begun, the
+// first signal ends these; where they are being ended already, it says so only; where the page stays, the next one ends
+// that and nothing else. Says which of these happened. Thread-safe.
 class Interrupt {
  public:
   // `quiet`: no display will show that the experiment is stopping (--json). `brings_nodes`: what was started for the
@@ -82,6 +85,12 @@ class Interrupt {
     head_->Stop(experiment, reason);
   }
 
+  // The user does not wait for the experiment to begin.
+  bool abandoned() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return abandoned_;
+  }
+
   // Blocks until the user no longer wants the page: until a signal that comes after the end of the experiment.
   void WaitForSignal() {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -102,10 +111,11 @@ class Interrupt {
       head_->Stop(experiment_, "stopped by the user");
       return;
     }
-    if (ends_nodes_ && !std::exchange(said_, true)) {
-      return PrintNote(
-          "the nodes that were started for it (Slurm jobs, machines) are being ended; another Ctrl-C leaves them");
+    if (count == 1 && head_ != nullptr && brings_nodes_) {
+      abandoned_ = said_ = true;
+      return PrintNote(absl::StrCat("interrupted: the experiment had not started; ", kEndsNodes));
     }
+    if (ends_nodes_ && !std::exchange(said_, true)) return PrintNote(kEndsNodes);
     if (page_stays_ && head_ == nullptr && !experiment_.empty() && !std::exchange(left_page_, true)) {
       signaled_.notify_all();
       return;
@@ -133,6 +143,7 @@ class Interrupt {
   LocalHead* head_ = nullptr;
   std::string experiment_;
   bool stopped_ = false;
+  bool abandoned_ = false;
   // Its nodes are being ended; and the user knows.
   bool ends_nodes_ = false;
   bool said_ = false;
@@ -175,7 +186,8 @@ absl::StatusOr<std::string> PrintSummary(const CommandContext& context, const st
 }
 
 // Starts an experiment, or goes on with one; returns its id.
-using StartExperiment = std::function<absl::StatusOr<std::string>(LocalRun& run, LocalHead::Watcher watcher)>;
+using StartExperiment = std::function<absl::StatusOr<std::string>(LocalRun& run, LocalHead::Watcher watcher,
+                                                                  const LocalHead::Abandoned& abandoned)>;
 
 // Runs an experiment to its end on a head of this process, shows its progress and prints what came of it. `earlier`:
 // what it did before, if it goes on.
@@ -213,16 +225,20 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   }
   std::optional<RunDisplay> display;
   if (!line.json) display.emplace(config, earlier, run->head());
-  const absl::StatusOr<std::string> id = start(*run, [&](const v1::ExperimentEvent& event) {
+  const auto on_event = [&](const v1::ExperimentEvent& event) {
     // Set with the first event, because a user may press Ctrl-C before the experiment's id is here.
     interrupt.Started(event.experiment());
     if (display) display->OnEvent(event);
-  });
+  };
+  const absl::StatusOr<std::string> id = start(*run, on_event, [&interrupt] { return interrupt.abandoned(); });
   if (!id.ok()) {
     // If the user has stopped the search on the page before it began, the watcher may still be running.
     end_run();
+    if (absl::IsCancelled(id.status()) && interrupt.abandoned()) return kExitKilled;
     return id.status();
   }
+  // It began in that moment.
+  if (interrupt.abandoned()) interrupt.Stop(*id, "stopped by the user");
   const v1::StateChanged end = run->head().Wait(*id);
   // A signal from here on has nothing to stop.
   interrupt.Ending();
@@ -258,7 +274,9 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
   return RunToEnd(context, state_dir, config, std::nullopt,
-                  [&](LocalRun& run, LocalHead::Watcher watcher) { return run.Submit(config, std::move(watcher)); });
+                  [&](LocalRun& run, LocalHead::Watcher watcher, const LocalHead::Abandoned& abandoned) {
+                    return run.Submit(config, std::move(watcher), abandoned);
+                  });
 }
 
 absl::StatusOr<int> ResumeExperiment(const CommandContext& context) {
@@ -268,8 +286,9 @@ absl::StatusOr<int> ResumeExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const EarlierExperiment earlier, FindEarlier(root, line.experiment, line.overrides));
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
   return RunToEnd(context, state_dir, earlier.config, earlier.progress,
-                  [&](LocalRun& run, LocalHead::Watcher watcher) -> absl::StatusOr<std::string> {
-                    LANISTA_RETURN_IF_ERROR(run.Resume(earlier.id, earlier.config, std::move(watcher)));
+                  [&](LocalRun& run, LocalHead::Watcher watcher,
+                      const LocalHead::Abandoned& abandoned) -> absl::StatusOr<std::string> {
+                    LANISTA_RETURN_IF_ERROR(run.Resume(earlier.id, earlier.config, std::move(watcher), abandoned));
                     return earlier.id;
                   });
 }

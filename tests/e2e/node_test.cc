@@ -1,5 +1,6 @@
 // Machines that join a head, driven as their users do, with real trial processes: each node is a process of this one.
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -689,6 +690,35 @@ TEST_F(NodeTest, ANodeWithoutAHeadEnds) {
   for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
   EXPECT_FALSE(b.WaitForLine("\"error\": ")) << "it has printed its document";
   EXPECT_EQ(b.Wait(), 3);
+}
+
+// Programs that are called as Slurm's are: a job waits for ever.
+TEST(SlurmRunTest, CtrlCBeforeTheSearchBeginsCancelsItsJobs) {
+  const std::string folder = FreshFolder();
+  const std::string submitted = folder + "/submitted";
+  ASSERT_EQ(mkfifo(submitted.c_str(), 0600), 0);
+  const auto program = [&folder](const std::string& name, const std::string& body) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    std::ofstream(path) << "#!/bin/sh\ncd " << folder << "\n" << body << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  };
+  program("sbatch",
+          "for a; do case $a in --job-name=*) echo \"101|PENDING|${a#*=}|Priority\" > queue;; esac; done\n"
+          "echo yes > submitted; echo 101");
+  program("squeue", "cat queue");
+  program("scancel", "echo \"$*\" >> canceled");
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", absl::StrCat(folder, ":", path).c_str(), 1);
+  const std::string config = WriteFile("slurm.textproto", absl::StrCat(kTinySearch, "training_service { slurm {} }"));
+  BackgroundCommand run(kLanista, {"run", config, "--state-dir", folder + "/state"});
+  setenv("PATH", path.c_str(), 1);
+  std::string line;
+  std::ifstream(submitted) >> line;
+  EXPECT_EQ(line, "yes");
+  kill(run.pid(), SIGINT);
+  EXPECT_EQ(run.Wait(), 130);
+  std::ifstream(folder + "/canceled") >> line >> line;
+  EXPECT_EQ(line, "101");
 }
 
 }  // namespace
