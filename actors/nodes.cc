@@ -260,7 +260,13 @@ void NodesState::Remember() {
   }
   for (const auto& entry : absent_) *known.add_nodes() = entry.second;
   std::string bytes = known.SerializeAsString();
-  if (bytes != remembered_ && options_.remember(known).ok()) remembered_ = std::move(bytes);
+  if (bytes == remembered_) return;
+  if (options_.remember(known).ok()) {
+    remembered_ = std::move(bytes);
+  } else {
+    // Also where no node is left.
+    BeginLooking();
+  }
 }
 
 absl::Status NodesState::Join(const std::shared_ptr<RemoteNode>& node, const NodeLinkPtr& link,

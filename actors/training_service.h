@@ -143,7 +143,7 @@ class TrainingServiceState {
   void OnStop(const v1::StopModel& stop);
   void OnRecorded(v1::EventsRecorded recorded);
   void OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner);
-  // The first trial that an owner has given is this one.
+  // Watches an owner, and notes what its trials read, where this is the first of them.
   void NoteOwner(const TrialOwnerActor& owner, const v1::TrialSpec& trial);
   v1::DeviceAdded OnJoined(v1::DeviceJoined joined, const v1::NodeOffer& offer, WorkerActor worker);
   void OnWant(v1::WantDevices wants, const DeviceUserActor& user);

@@ -241,6 +241,12 @@ grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>* ExperimentServiceIm
   return UploadStream::Start(context, &experiments_, &upload_works_, *std::move(slot), kUploadIdleLimit);
 }
 
+absl::StatusOr<std::unique_ptr<DownloadMessages>> ExperimentServiceImpl::MakeDownload(
+    const v1::DownloadRequest& request, const ModelMaker::Abandoned& abandoned) {
+  LANISTA_ASSIGN_OR_RETURN(ExportedFiles exported, experiments_.Export(request, abandoned));
+  return DownloadMessages::Make(std::move(exported), abandoned);
+}
+
 grpc::ServerWriteReactor<v1::DownloadReply>* ExperimentServiceImpl::Download(Context* context,
                                                                              const v1::DownloadRequest* request) {
   using Writer = StreamWriter<v1::DownloadReply>;
@@ -258,10 +264,7 @@ grpc::ServerWriteReactor<v1::DownloadReply>* ExperimentServiceImpl::Download(Con
           v1::DownloadReply* reply) mutable -> absl::StatusOr<Writer::Made> {
         LANISTA_RETURN_IF_ERROR(CheckOpen());
         if (messages == nullptr) {
-          absl::StatusOr<std::unique_ptr<DownloadMessages>> made = [&]() -> decltype(made) {
-            LANISTA_ASSIGN_OR_RETURN(ExportedFiles exported, experiments_.Export(request, abandoned));
-            return DownloadMessages::Make(std::move(exported), abandoned);
-          }();
+          absl::StatusOr<std::unique_ptr<DownloadMessages>> made = MakeDownload(request, abandoned);
           // What was given up because this head ends is said to be so.
           if (!made.ok()) LANISTA_RETURN_IF_ERROR(CheckOpen());
           LANISTA_ASSIGN_OR_RETURN(messages, std::move(made));

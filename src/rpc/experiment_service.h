@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "protos/service.grpc.pb.h"
 #include "src/base/work_queue.h"
+#include "src/rpc/download_messages.h"
 #include "src/rpc/upload_stream.h"
 #include "src/service/experiments.h"
 
@@ -81,6 +82,9 @@ class ExperimentServiceImpl : public v1::ExperimentService::CallbackService {
   absl::StatusOr<std::shared_ptr<void>> TakeUpload();
   absl::StatusOr<std::shared_ptr<void>> TakeTrialList();
   absl::StatusOr<std::shared_ptr<void>> TakeDownload();
+
+  absl::StatusOr<std::unique_ptr<DownloadMessages>> MakeDownload(const v1::DownloadRequest& request,
+                                                                 const ModelMaker::Abandoned& abandoned);
 
   // UNAVAILABLE unless it is open.
   absl::Status CheckOpen() const;

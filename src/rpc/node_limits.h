@@ -12,6 +12,8 @@ namespace lanista {
 struct NodeLimits {
   // A stream on which no node says hello for so long is ended.
   std::chrono::milliseconds hello = std::chrono::seconds(10);
+  // A node that sends nothing of a delivery for so long is given up.
+  std::chrono::milliseconds idle = std::chrono::minutes(1);
   // On the head's disk, for what nodes deliver: LocalHead's, so that it is seen what waits for it.
   DiskRoomPtr disk_room = std::make_shared<DiskRoom>();
 };

@@ -201,8 +201,7 @@ NodeServiceImpl::~NodeServiceImpl() { inputs_->SetOpen(false); }
 
 void NodeServiceImpl::Accept(NodeGateway* nodes, std::string program, const NodeLimits& limits) {
   nodes_ = nodes;
-  hello_limit_ = limits.hello;
-  disk_room_ = limits.disk_room;
+  limits_ = limits;
   program_ = std::move(program);
 }
 
@@ -244,7 +243,7 @@ grpc::ServerBidiReactor<v1::NodeMessage, v1::HeadMessage>* NodeServiceImpl::Join
     }
     streams_.insert(stream);
   }
-  stream->Begin(hello_limit_);
+  stream->Begin(limits_.hello);
   return stream.get();
 }
 
@@ -345,7 +344,7 @@ grpc::ServerReadReactor<v1::OutputPart>* NodeServiceImpl::DeliverOutput(Context*
   if (++file_streams_ > kMaxFileStreams) {
     return new Refused(absl::UnavailableError("this head takes too many files already; try again"));
   }
-  return OutputReceiver::Start(context, &deliveries_, nodes_, disk_room_.get(), stream);
+  return OutputReceiver::Start(context, &deliveries_, nodes_, limits_, stream);
 }
 
 grpc::ServerWriteReactor<v1::CheckpointPart>* NodeServiceImpl::FetchCheckpoint(

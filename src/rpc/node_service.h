@@ -3,7 +3,6 @@
 #define LANISTA_SRC_RPC_NODE_SERVICE_H_
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -12,7 +11,6 @@
 #include "absl/status/status.h"
 #include "protos/node.grpc.pb.h"
 #include "src/base/work_queue.h"
-#include "src/files/disk_room.h"
 #include "src/files/served_inputs.h"
 #include "src/rpc/node_limits.h"
 #include "src/service/node_gateway.h"
@@ -60,8 +58,7 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   // Set before it is open.
   NodeGateway* nodes_ = nullptr;
   std::string program_;
-  std::chrono::milliseconds hello_limit_{0};
-  DiskRoomPtr disk_room_;
+  NodeLimits limits_;
 
   std::mutex mutex_;
   // Protected by mutex_.

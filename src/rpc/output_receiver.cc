@@ -7,15 +7,9 @@
 #include "src/rpc/grpc_status.h"
 
 namespace lanista {
-namespace {
-
-constexpr std::chrono::seconds kIdleLimit(60);
-
-}  // namespace
-
 OutputReceiver* OutputReceiver::Start(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes,
-                                      DiskRoom* room, std::shared_ptr<void> held) {
-  const std::shared_ptr<OutputReceiver> receiver(new OutputReceiver(context, queue, nodes, room, std::move(held)));
+                                      const NodeLimits& limits, std::shared_ptr<void> held) {
+  const std::shared_ptr<OutputReceiver> receiver(new OutputReceiver(context, queue, nodes, limits, std::move(held)));
   receiver->self_ = receiver;
   receiver->ReadOn();
   return receiver.get();
@@ -28,7 +22,7 @@ void OutputReceiver::ReadOn() {
     read = awaited_ = ++reads_;
   }
   idle_ = std::make_unique<grpc::Alarm>();
-  idle_->Set(std::chrono::system_clock::now() + kIdleLimit, [weak = weak_from_this(), read](bool expired) {
+  idle_->Set(std::chrono::system_clock::now() + limits_.idle, [weak = weak_from_this(), read](bool expired) {
     const std::shared_ptr<OutputReceiver> receiver = weak.lock();
     if (receiver == nullptr || !expired) return;
     const std::lock_guard<std::mutex> lock(receiver->mutex_);
@@ -56,7 +50,7 @@ void OutputReceiver::OnPart() {
     request_.set_assignment(part_.header().assignment());
     return Ask([this](const Outputs& outputs) {
       if (!outputs.ok()) return End(outputs.status());
-      absl::StatusOr<ReceivedOutput> output = ReceivedOutput::Begin(*outputs, part_.header(), &room_);
+      absl::StatusOr<ReceivedOutput> output = ReceivedOutput::Begin(*outputs, part_.header(), limits_.disk_room.get());
       if (!output.ok()) return End(output.status());
       output_ = *std::move(output);
       ReadOn();

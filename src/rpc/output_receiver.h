@@ -15,6 +15,7 @@
 #include "protos/node.pb.h"
 #include "src/base/work_queue.h"
 #include "src/files/received_outputs.h"
+#include "src/rpc/node_limits.h"
 #include "src/service/node_gateway.h"
 
 namespace lanista {
@@ -23,21 +24,21 @@ namespace lanista {
 //
 // One thing at a time, so that gRPC sees one operation, and a node that sends a lot costs one message: the next part is
 // read when the last one is on the disk. Files are written on threads of the queue. Who the assignment belongs to is
-// asked before the first byte and once more before the set gets to its place. A node that sends nothing for a minute is
+// asked before the first byte and once more before the set gets to its place. A node that sends nothing for a while is
 // given up.
 class OutputReceiver final : public grpc::ServerReadReactor<v1::OutputPart>,
                              public std::enable_shared_from_this<OutputReceiver> {
  public:
-  // Lives until its call is done, as does `held`. `queue`, `nodes` and `room` outlive it.
+  // Lives until its call is done, as does `held`. `queue` and `nodes` outlive it.
   static OutputReceiver* Start(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes,
-                               DiskRoom* room, std::shared_ptr<void> held);
+                               const NodeLimits& limits, std::shared_ptr<void> held);
 
  private:
   using Outputs = absl::StatusOr<v1::AssignmentOutputs>;
 
-  OutputReceiver(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes, DiskRoom* room,
+  OutputReceiver(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes, const NodeLimits& limits,
                  std::shared_ptr<void> held)
-      : context_(*context), queue_(*queue), nodes_(*nodes), room_(*room), held_(std::move(held)) {}
+      : context_(*context), queue_(*queue), nodes_(*nodes), limits_(limits), held_(std::move(held)) {}
 
   void OnReadDone(bool ok) override;
   void OnDone() override;
@@ -53,7 +54,7 @@ class OutputReceiver final : public grpc::ServerReadReactor<v1::OutputPart>,
   grpc::CallbackServerContext& context_;
   WorkQueue& queue_;
   NodeGateway& nodes_;
-  DiskRoom& room_;
+  const NodeLimits limits_;
   std::shared_ptr<void> held_;
   std::shared_ptr<OutputReceiver> self_;
 

@@ -59,8 +59,8 @@ bool Sets(const v1::ResumeExperimentRequest& request, const std::string& field) 
                      [&field](const std::string& one) { return absl::StartsWith(one, field); });
 }
 
-// CapByTrainingService for an experiment that goes on. The cap that it was submitted with is its trial_concurrency now,
-// so more is not had by devices alone.
+// CapByTrainingService for an experiment that goes on. An earlier cap is its trial_concurrency by now, so more is not
+// had by devices alone.
 absl::Status CapAnew(const v1::ResumeExperimentRequest& request, v1::ExperimentConfig* config) {
   v1::ExperimentConfig asked = *config;
   asked.clear_trial_concurrency();
@@ -71,7 +71,7 @@ absl::Status CapAnew(const v1::ResumeExperimentRequest& request, v1::ExperimentC
   }
   return absl::InvalidArgumentError(
       absl::StrCat("training_service: at most ", Counted(config->trial_concurrency(), "trial"),
-                   " of this experiment may run at once, as it was submitted: for more, set trial_concurrency=",
+                   " of this experiment may run at once (its trial_concurrency): for more, set trial_concurrency=",
                    asked.trial_concurrency(), ", too"));
 }
 

@@ -32,7 +32,7 @@ absl::Status UploadSession::HandleList(v1::UploadList part, std::deque<v1::Uploa
   list_.MergeFrom(part);
   const bool too_many = list_.files_size() > kMaxUploadedFiles || list_.folders_size() > kMaxUploadedFiles;
   if (too_many || list_bytes_ > kMaxUploadListBytes) {
-    const std::string most = too_many ? absl::StrCat(kMaxUploadedFiles, " files and folders")
+    const std::string most = too_many ? absl::StrCat(kMaxUploadedFiles, " files, and as many folders")
                                       : absl::StrCat("names and digests of ", kMaxUploadListBytes >> 20, " MiB");
     return absl::ResourceExhaustedError(
         absl::StrCat("an upload has at most ", most,

@@ -374,7 +374,9 @@ absl::Status Uploads::WriteUser(const std::string& digest, const std::string& ex
   const std::string folder = SetFolder(digest);
   std::error_code error;
   const std::string user = absl::StrCat(folder, "/users/", experiment);
-  if (!fs::exists(folder + "/data", error)) return absl::OkStatus();
+  const bool is_there = fs::exists(folder + "/data", error);
+  if (error) return ErrnoToStatus(error.value(), folder);
+  if (!is_there) return absl::OkStatus();
   if (!fs::exists(user, error)) LANISTA_RETURN_IF_ERROR(WriteFile(user, ""));
   SetTime(folder, /*now=*/false);
   return absl::OkStatus();
@@ -386,27 +388,33 @@ void Uploads::Keep(const v1::ExperimentConfig& config, const std::string& experi
     const std::string digest = SetOf(path);
     if (!digest.empty()) unwritten_users_.emplace(digest, experiment);
   }
-  WriteUsersLocked();
+  const absl::Status written = WriteUsersLocked();
+  if (written.ok()) return;
+  LogWarning("what {} reads stays, but that cannot be noted now: {}", experiment, std::string(written.message()));
 }
 
-void Uploads::WriteUsersLocked() {
+absl::Status Uploads::WriteUsersLocked() {
+  absl::Status first_error;
   for (auto next = unwritten_users_.begin(); next != unwritten_users_.end();) {
     const auto& [digest, experiment] = *next;
-    const absl::Status status = WriteUser(digest, experiment);
-    if (!status.ok())
-      LogWarning("what {} reads stays, but its note will be written later: {}", experiment,
-                 std::string(status.message()));
+    const absl::Status status = HasExperiment(experiment) ? WriteUser(digest, experiment) : absl::OkStatus();
+    first_error.Update(status);
     next = status.ok() ? unwritten_users_.erase(next) : std::next(next);
   }
+  return first_error;
+}
+
+bool Uploads::HasExperiment(const std::string& id) const {
+  std::error_code error;
+  const bool is_there = fs::exists(absl::StrCat(experiments_, "/", id), error);
+  // Where it cannot be known nothing is removed.
+  return is_there || error;
 }
 
 bool Uploads::HasUser(const std::string& set) const {
   bool has_user = false;
   for (const std::string& user : NamesIn(set + "/users")) {
-    std::error_code error;
-    const bool is_there = fs::exists(absl::StrCat(experiments_, "/", user), error);
-    // Where it cannot be known nothing is removed.
-    if (is_there || error) {
+    if (HasExperiment(user)) {
       has_user = true;
     } else {
       unlink(absl::StrCat(set, "/users/", user).c_str());
@@ -428,18 +436,19 @@ void Uploads::Sweep() {
 
 void Uploads::SweepLocked() {
   swept_ = absl::Now();
-  WriteUsersLocked();
+  (void)WriteUsersLocked();
   for (const std::string& digest : NamesIn(root_ + "/sets")) {
     const std::string set = SetFolder(digest);
     const auto unwritten = unwritten_users_.lower_bound({digest, ""});
     const bool is_used = (unwritten != unwritten_users_.end() && unwritten->first == digest) || HasUser(set);
     if (is_used || IsFresh(set)) continue;
-    // It leaves its place whole: a head that is killed now must not find the rest of it there.
+    // It leaves its place whole: a head that is killed now must not find the rest of it there. What cannot be removed
+    // now goes when the next head begins.
     const std::string going = absl::StrCat(root_, "/unfinished/", ++last_number_);
     std::error_code error;
     fs::rename(set, going, error);
     if (!error) fs::remove_all(going, error);
-    if (error) LogWarning("cannot remove {}: {}", set, error.message());
+    if (error) LogWarning("cannot remove {} ({}): {}", set, going, error.message());
   }
   for (const std::string& sha256 : NamesIn(root_ + "/files")) {
     struct stat info = {};

@@ -132,8 +132,9 @@ class Uploads {
   // The digest of the set that the path lies in; empty: it lies in none.
   std::string SetOf(const std::string& path) const;
   absl::Status WriteUser(const std::string& digest, const std::string& experiment) const;
-  // With mutex_ locked, here and below.
-  void WriteUsersLocked();
+  bool HasExperiment(const std::string& id) const;
+  // With mutex_ locked, here and below. The first error; what is left is tried again.
+  absl::Status WriteUsersLocked();
   void SweepLocked();
   bool HasUser(const std::string& set) const;
   bool IsFresh(const std::string& path) const;

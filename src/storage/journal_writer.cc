@@ -82,6 +82,12 @@ std::string Describe(const v1::JournalRecord& record) {
   return "an empty record";
 }
 
+// JournalReader::Weights. The reader's lock is gone then: where the journal has no WAL it would stop every writer.
+absl::StatusOr<std::map<int, std::string>> FindWeightsIn(const std::string& folder) {
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  return reader.Weights();
+}
+
 }  // namespace
 
 // The prepared statements, and the records that they write.
@@ -384,13 +390,6 @@ absl::Status JournalWriter::Statements::WriteOutcome(int64_t time, const v1::Mod
 absl::Status JournalWriter::Statements::WriteWeights(int model, const v1::WeightsKept& weights) {
   LANISTA_RETURN_IF_ERROR(insert_weights_.Run(model, weights.folder()));
   return weights.instead_of() == 0 ? absl::OkStatus() : delete_weights_.Run(weights.instead_of());
-}
-
-// The weights that a journal knows of, or that its folder has. The reader's lock is gone then: where the journal has no
-// WAL it would stop every writer.
-absl::StatusOr<std::map<int, std::string>> FindWeightsIn(const std::string& folder) {
-  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
-  return reader.Weights();
 }
 
 JournalWriter::JournalWriter() = default;

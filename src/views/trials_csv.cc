@@ -32,7 +32,7 @@ struct Line {
   std::vector<double> curve;
 };
 
-// A table has no other numbers.
+// The evaluator `table` reads no NaN and no infinity.
 bool IsFinite(const Json& value) { return value.is_number() && std::isfinite(value.get<double>()); }
 
 Line LineOf(const Json& model, const v1::Sample& sample) {

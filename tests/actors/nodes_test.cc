@@ -867,6 +867,16 @@ TEST_F(NodesTest, WhatCannotBeWrittenDownOfNodesIsWrittenLater) {
   Pass(3, "instance of n");
   EXPECT_EQ(remembered_.size(), tries + 1);
   EXPECT_EQ(remembered_.back(), "nodes { name: \"n\" instance: \"instance of n\" }");
+  // The last node goes.
+  remembers_ = absl::ResourceExhaustedError("the disk is full");
+  Pass(130);
+  EXPECT_THAT(Listed(), IsEmpty());
+  EXPECT_EQ(remembered_.back(), "");
+  remembers_ = absl::OkStatus();
+  const size_t later = remembered_.size();
+  Pass(3);
+  EXPECT_EQ(remembered_.size(), later + 1);
+  EXPECT_EQ(remembered_.back(), "");
 }
 
 TEST_F(NodesTest, TheNextHeadLearnsWhichNodesThereAreAndWhichOfThemDrain) {

@@ -31,7 +31,7 @@ TEST(WorkQueueTest, TriesToPostOnlyWhatHasRoom) {
   go_on.set_value();
 }
 
-// The destructor of what a job holds may remove gigabytes: nobody else waits for it.
+// The destructor of what a job holds may remove gigabytes: nobody else waits for it. Else this never ends.
 TEST(WorkQueueTest, OthersMayPostWhileWhatAJobHeldGoes) {
   std::promise<void> posted;
   WorkQueue queue(1, 1);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -84,6 +85,8 @@ class FakeGateway : public NodeGateway {
 
   // How many nodes there are beside "n". Set while nobody asks.
   int more_nodes_ = 0;
+  // Outputs waits for it on the threads of its callers, as a disk may let them wait. Set while nobody asks.
+  std::shared_future<void> outputs_held_;
 
   void Receive(const NodeLinkPtr& link, v1::NodeMessage message) override { received_.Add({link, std::move(message)}); }
   void Lost(const NodeLinkPtr& link) override { lost_.Add(link); }
@@ -101,6 +104,7 @@ class FakeGateway : public NodeGateway {
   }
   void Outputs(const v1::OutputsRequest& request,
                std::function<void(absl::StatusOr<v1::AssignmentOutputs>)> done) override {
+    if (outputs_held_.valid()) outputs_held_.wait();
     const std::lock_guard<std::mutex> lock(mutex_);
     if (request.instance() != "i" || request.assignment() != "a")
       return done(absl::NotFoundError("no such assignment"));
@@ -781,6 +785,28 @@ TEST_F(OutputTransferTest, WhatATrialWroteGetsToItsPlaceAndComesBackAsCheckpoint
   std::filesystem::remove_all(outputs_.folder() + "/checkpoints");
   EXPECT_EQ(fetch(3), absl::OkStatus());
   EXPECT_EQ(files.files_size(), 0) << "there is none";
+}
+
+TEST_F(OutputTransferTest, ANodeThatHasSentIsNotGivenUpWhereTheHeadIsSlow) {
+  server_ = *HeadServer::Start(*ParseAddress("127.0.0.1:0"), &experiments_);
+  NodeLimits limits;
+  limits.idle = std::chrono::seconds(2);
+  server_->AcceptNodes(&gateway_, "", limits);
+  server_->Open();
+  std::promise<void> go_on;
+  gateway_.outputs_held_ = go_on.get_future();
+  // More than there are threads: what these have sent waits for one.
+  std::vector<std::future<absl::Status>> deliveries;
+  for (int i = 0; i < 8; ++i) {
+    deliveries.push_back(std::async(std::launch::async, [this] { return Say({Header(1, Sha256("x")), Bytes("x")}); }));
+  }
+  // Nothing happens in this time: that is what is tried.
+  std::this_thread::sleep_for(limits.idle + std::chrono::seconds(1));
+  go_on.set_value();
+  for (std::future<absl::Status>& delivery : deliveries) {
+    const absl::Status status = delivery.get();
+    EXPECT_FALSE(absl::IsCancelled(status)) << status;
+  }
 }
 
 TEST_F(OutputTransferTest, ANodeLearnsWhichWeightsAreWanted) {

@@ -218,10 +218,15 @@ TEST_F(UploadsTest, WhatIsNamedStaysWhereThatCannotBeNoted) {
   uploads_->Keep(WithTable(folder + "/0/a.csv"), "x-1");
   uploads_->Sweep();
   EXPECT_EQ(Content(folder + "/0/a.csv"), "one");
+  // One that has gone needs no note.
+  ASSERT_TRUE(state_dir_.MakeExperimentFolder("x-2").value());
+  uploads_->Keep(WithTable(folder + "/0/a.csv"), "x-2");
+  fs::remove_all(Folder("x-2"));
   fs::remove(users);
   fs::create_directory(users);
   uploads_->Sweep();
   EXPECT_TRUE(fs::exists(users + "/x-1"));
+  EXPECT_FALSE(fs::exists(users + "/x-2"));
   fs::remove_all(Folder("x-1"));
   uploads_->Sweep();
   EXPECT_FALSE(fs::exists(folder));

@@ -196,19 +196,21 @@ export function brushFilter(axes, brushes) {
     const axis = axes.get(id);
     if (!axis) continue;
     const name = quoteForFilter(id);
+    // Of a brush that covers no place: no model passes it.
+    const none = `${name} is missing and ${name} is not missing`;
     if (axis.kind === 'choice') {
       const places = placesIn(axis, range);
       const values = places.filter((p) => p >= 0).map((p) => quoteForFilter(axis.places[p]));
       const terms = [];
       if (values.length > 0) terms.push(`${name} in (${values.join(', ')})`);
       if (places.includes(-1)) terms.push(`${name} is missing`);
-      // A brush between two places covers none, and no model passes it.
-      const none = `${name} is missing and ${name} is not missing`;
       parts.push(terms.length === 2 ? `(${terms.join(' or ')})` : terms[0] ?? none);
     } else {
       const {some, off} = numbersIn(axis, range);
-      const bounds = boundsOf(axis, range, name);
-      parts.push(!some ? `not ${name} is finite` : off ? `(${bounds} or not ${name} is finite)` : bounds);
+      const terms = [];
+      if (some) terms.push(boundsOf(axis, range, name));
+      if (off) terms.push(`not ${name} is finite`);
+      parts.push(terms.length === 2 ? `(${terms.join(' or ')})` : terms[0] ?? none);
     }
   }
   return parts.join(' and ');

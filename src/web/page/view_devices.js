@@ -92,7 +92,8 @@ export class DevicesView {
 
   /** Bars of trials that run grow without an event. */
   tick() {
-    if (this.store.current?.table.status === 'RUNNING') this.store.changed('clock', true);
+    const {current} = this.store;
+    if (current?.attempts && current.table.status === 'RUNNING') this.store.changed('clock', true);
   }
 
   devices() {

@@ -181,6 +181,8 @@ test('brushes as a filter keep the same models', () => {
                [['metric.flops', [0, 1]]],
                [['metric.flops', [0.1, 1]]],
                [['metric.flops', [0.1, 0.6]]],
+               [['metric.flops', [0.01, 0.03]]],
+               [['metric.flops', [0.06, 0.09]]],
                [['choice.inputs', [0.1, 0.6]]],
                [['choice.inputs', [0.11, 0.12]]],
   ]) {
