@@ -137,9 +137,9 @@ Machine ThisMachine(bool with_gpus) {
 absl::Status CheckMemoryShare(int64_t share, size_t devices) {
   if (share >= kLeastMemory) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("local.cpu_slots: ", share >> 20, " MiB of this machine's memory for each of ",
-                   Counted(static_cast<int64_t>(devices), "device"), " are too few to load LibTorch, which takes ",
-                   kLeastMemory >> 20, " MiB: use fewer devices, or set memory_limit"));
+      absl::StrCat("local.cpu_slots: with ", Counted(static_cast<int64_t>(devices), "device"), " each has ",
+                   share >> 20, " MiB of this machine's memory, too little to load LibTorch (", kLeastMemory >> 20,
+                   " MiB): use fewer, or set memory_limit"));
 }
 
 absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& config, const Machine& machine) {

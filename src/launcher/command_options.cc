@@ -69,7 +69,7 @@ class CommandAdder {
     AddNodeAccess(resume, resume->get_option("--tls-cert"));
     // Of a head that begins with the search.
     for (const char* option : {"--tls-client-ca", "--node-token-file", "--durable", "--data", "--label", "--web",
-                               "--web-stay", "--listen", "--keep-free"}) {
+                               "--web-stay", "--web-token", "--web-host", "--listen", "--keep-free"}) {
       resume->get_option(option)->excludes(head_to_resume);
     }
     CLI::App* const validate =
@@ -355,8 +355,10 @@ class CommandAdder {
 
   // A page beside what the command does.
   void AddPage(CLI::App* command) {
-    command->add_option("--web", line_.web, "[HOST:]PORT of a web page that shows it; port 0: any free one");
+    CLI::Option* const web =
+        command->add_option("--web", line_.web, "[HOST:]PORT of a web page that shows it; port 0: any free one");
     AddPageAccess(command);
+    for (const char* option : {"--web-token", "--web-host"}) command->get_option(option)->needs(web);
   }
 
   // Where the nodes of a search come in.

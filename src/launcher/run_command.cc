@@ -237,7 +237,8 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
     if (absl::IsCancelled(id.status()) && interrupt.abandoned()) return kExitKilled;
     return id.status();
   }
-  // It began in that moment.
+  // From here on a signal stops it; one that came before asked for that.
+  interrupt.Started(*id);
   if (interrupt.abandoned()) interrupt.Stop(*id, "stopped by the user");
   const v1::StateChanged end = run->head().Wait(*id);
   // A signal from here on has nothing to stop.

@@ -29,7 +29,7 @@ namespace lanista {
 class OutputReceiver final : public grpc::ServerReadReactor<v1::OutputPart>,
                              public std::enable_shared_from_this<OutputReceiver> {
  public:
-  // Lives until its call is done, as does `held`. `queue` and `nodes` outlive it.
+  // Lives until its call is done, as does `held`. `queue`, `nodes` and `limits` outlive it.
   static OutputReceiver* Start(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes,
                                const NodeLimits& limits, std::shared_ptr<void> held);
 
@@ -54,7 +54,7 @@ class OutputReceiver final : public grpc::ServerReadReactor<v1::OutputPart>,
   grpc::CallbackServerContext& context_;
   WorkQueue& queue_;
   NodeGateway& nodes_;
-  const NodeLimits limits_;
+  const NodeLimits& limits_;
   std::shared_ptr<void> held_;
   std::shared_ptr<OutputReceiver> self_;
 

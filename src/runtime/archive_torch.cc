@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -78,9 +79,17 @@ absl::StatusOr<torch::jit::Module> Load(const std::string& path, std::string byt
 
 // Puts right what Module::deepcopy makes of tensors. It takes all that share a storage for the same one, so that views
 // of different parts (the weights of an LSTM that was flattened, for example) all become the first of them. In these
-// copies storages are shared as in the original, and what was one tensor there is one here.
+// copies storages are shared as in the original, as far as the module uses them, and what shows the same elements is
+// one tensor.
 class TensorCopies {
  public:
+  explicit TensorCopies(const c10::IValue& original) {
+    original.visit([this](const c10::IValue& value) {
+      if (value.isTensor()) Use(value.toTensor());
+      return false;
+    });
+  }
+
   // What belongs in the place of `copy`, which was made from `original`.
   c10::IValue Copy(const c10::IValue& original, const c10::IValue& copy) {
     if (original.isTensor()) return CopyTensor(original.toTensor());
@@ -97,16 +106,43 @@ class TensorCopies {
       c10::List<c10::IValue> to = copy.toList();
       for (size_t i = 0; i < from.size(); ++i) to.set(i, Copy(from.get(i), to.get(i)));
     } else if (original.isGenericDict()) {
-      c10::Dict<c10::IValue, c10::IValue> to = copy.toGenericDict();
-      for (const auto& entry : original.toGenericDict()) {
-        to.insert_or_assign(entry.key(), Copy(entry.value(), to.at(entry.key())));
+      // Both have the same order.
+      const c10::Dict<c10::IValue, c10::IValue> from = original.toGenericDict();
+      auto to = copy.toGenericDict().begin();
+      for (const auto& entry : from) {
+        to->setValue(Copy(entry.value(), to->value()));
+        ++to;
       }
     }
     return copy;
   }
 
  private:
-  using Key = std::tuple<const void*, at::ScalarType, int64_t, std::vector<int64_t>, std::vector<int64_t>>;
+  // What is used of a storage, and the copy of that.
+  struct Bytes {
+    int64_t begin = std::numeric_limits<int64_t>::max();
+    int64_t end = 0;
+    at::Tensor copy;
+  };
+  // Storage, type, offset, sizes, strides, and whether it is trained.
+  using View = std::tuple<const void*, at::ScalarType, int64_t, std::vector<int64_t>, std::vector<int64_t>, bool>;
+
+  static bool IsView(const at::Tensor& tensor) {
+    return tensor.defined() && tensor.layout() == at::kStrided && tensor.numel() > 0 && !tensor.is_quantized() &&
+           !tensor.is_conj() && !tensor.is_neg();
+  }
+
+  void Use(const at::Tensor& tensor) {
+    if (!IsView(tensor)) return;
+    int64_t last = tensor.storage_offset();
+    for (int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
+    const auto size = static_cast<int64_t>(tensor.itemsize());
+    Bytes& used = storages_[tensor.storage().unsafeGetStorageImpl()];
+    // Where elements of any type may begin.
+    constexpr int64_t kAlignment = 16;
+    used.begin = std::min(used.begin, tensor.storage_offset() * size / kAlignment * kAlignment);
+    used.end = std::max(used.end, (last + 1) * size);
+  }
 
   void CopySlots(const c10::ClassType& type, const c10::ivalue::Object& original, c10::ivalue::Object& copy) {
     if (!seen_.insert(&original).second) return;
@@ -117,35 +153,23 @@ class TensorCopies {
 
   at::Tensor CopyTensor(const at::Tensor& original) {
     if (!original.defined()) return original;
-    const bool has_elements =
-        original.layout() == at::kStrided && !original.is_quantized() && !original.is_conj() && !original.is_neg();
-    const void* const memory = has_elements ? static_cast<const void*>(original.storage().unsafeGetStorageImpl())
-                                            : original.unsafeGetTensorImpl();
-    Key key(memory, original.scalar_type(), 0, {}, {});
-    if (has_elements) {
-      key = Key(memory, original.scalar_type(), original.storage_offset(), original.sizes().vec(),
-                original.strides().vec());
-    }
-    at::Tensor& copy = tensors_[key];
+    if (!IsView(original)) return original.detach().clone().requires_grad_(original.requires_grad());
+    const void* const storage = original.storage().unsafeGetStorageImpl();
+    at::Tensor& copy = tensors_[View(storage, original.scalar_type(), original.storage_offset(), original.sizes().vec(),
+                                     original.strides().vec(), original.requires_grad())];
     if (copy.defined()) return copy;
-    copy = has_elements ? at::empty({0}, original.options())
-                              .set_(CopyStorage(original.storage()), original.storage_offset(), original.sizes(),
-                                    original.strides())
-                        : original.detach().clone();
+    Bytes& used = storages_[storage];
+    if (!used.copy.defined()) {
+      used.copy = at::empty({0}, at::kByte).set_(original.storage(), used.begin, {used.end - used.begin}, {1}).clone();
+    }
+    const int64_t offset = original.storage_offset() - used.begin / static_cast<int64_t>(original.itemsize());
+    copy = at::empty({0}, original.options()).set_(used.copy.storage(), offset, original.sizes(), original.strides());
     return copy.requires_grad_(original.requires_grad());
   }
 
-  c10::Storage CopyStorage(const c10::Storage& original) {
-    at::Tensor& bytes = storages_[original.unsafeGetStorageImpl()];
-    if (!bytes.defined()) {
-      bytes = at::empty({0}, at::kByte).set_(original, 0, {static_cast<int64_t>(original.nbytes())}, {1}).clone();
-    }
-    return bytes.storage();
-  }
-
   std::set<const c10::ivalue::Object*> seen_;
-  std::map<const void*, at::Tensor> storages_;
-  std::map<Key, at::Tensor> tensors_;
+  std::map<const void*, Bytes> storages_;
+  std::map<View, at::Tensor> tensors_;
 };
 
 }  // namespace
@@ -196,7 +220,7 @@ absl::StatusOr<torch::jit::Module> Archive::CopyModule(const std::string& path) 
   // With autograd on, the copied parameters would be results of operators and would get no gradient.
   const at::NoGradGuard no_grad;
   torch::jit::Module copy = module.deepcopy();
-  TensorCopies().Copy(module._ivalue(), copy._ivalue());
+  TensorCopies(module._ivalue()).Copy(module._ivalue(), copy._ivalue());
   return copy;
 }
 

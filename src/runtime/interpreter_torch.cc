@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <utility>
 

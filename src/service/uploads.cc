@@ -388,20 +388,19 @@ void Uploads::Keep(const v1::ExperimentConfig& config, const std::string& experi
     const std::string digest = SetOf(path);
     if (!digest.empty()) unwritten_users_.emplace(digest, experiment);
   }
-  const absl::Status written = WriteUsersLocked();
-  if (written.ok()) return;
-  LogWarning("what {} reads stays, but that cannot be noted now: {}", experiment, std::string(written.message()));
+  WriteUsersLocked();
 }
 
-absl::Status Uploads::WriteUsersLocked() {
-  absl::Status first_error;
+void Uploads::WriteUsersLocked() {
   for (auto next = unwritten_users_.begin(); next != unwritten_users_.end();) {
     const auto& [digest, experiment] = *next;
     const absl::Status status = HasExperiment(experiment) ? WriteUser(digest, experiment) : absl::OkStatus();
-    first_error.Update(status);
+    if (!status.ok()) {
+      LogWarning("{} reads {}, which stays, but that cannot be noted now: {}", experiment, SetFolder(digest),
+                 std::string(status.message()));
+    }
     next = status.ok() ? unwritten_users_.erase(next) : std::next(next);
   }
-  return first_error;
 }
 
 bool Uploads::HasExperiment(const std::string& id) const {
@@ -436,7 +435,7 @@ void Uploads::Sweep() {
 
 void Uploads::SweepLocked() {
   swept_ = absl::Now();
-  (void)WriteUsersLocked();
+  WriteUsersLocked();
   for (const std::string& digest : NamesIn(root_ + "/sets")) {
     const std::string set = SetFolder(digest);
     const auto unwritten = unwritten_users_.lower_bound({digest, ""});

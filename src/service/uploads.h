@@ -133,8 +133,8 @@ class Uploads {
   std::string SetOf(const std::string& path) const;
   absl::Status WriteUser(const std::string& digest, const std::string& experiment) const;
   bool HasExperiment(const std::string& id) const;
-  // With mutex_ locked, here and below. The first error; what is left is tried again.
-  absl::Status WriteUsersLocked();
+  // With mutex_ locked, here and below. What cannot be written is tried again.
+  void WriteUsersLocked();
   void SweepLocked();
   bool HasUser(const std::string& set) const;
   bool IsFresh(const std::string& path) const;

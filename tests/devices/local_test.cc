@@ -72,11 +72,11 @@ TEST(LocalDevicesTest, NoMoreSlotsThanTheMachineHasMemoryFor) {
   EXPECT_EQ(devices->front().memory_limit(), kGibibyte / 4);
   v1::LocalConfig given;
   given.set_cpu_slots(17);
-  EXPECT_THAT(Refusal(given, machine), HasSubstr("240 MiB of this machine's memory for each of 17 devices"));
+  EXPECT_THAT(Refusal(given, machine), HasSubstr("with 17 devices each has 240 MiB"));
   given.set_memory_limit(kGibibyte);
   EXPECT_EQ(LocalDevices(given, machine)->size(), 17u);
   machine.memory = kGibibyte / 8;
-  EXPECT_THAT(Refusal(v1::LocalConfig(), machine), HasSubstr("128 MiB of this machine's memory for each of 1 device"));
+  EXPECT_THAT(Refusal(v1::LocalConfig(), machine), HasSubstr("with 1 device each has 128 MiB"));
 }
 
 TEST(LocalDevicesTest, AllBlocksTogetherHaveThatLimit) {

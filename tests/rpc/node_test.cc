@@ -790,7 +790,7 @@ TEST_F(OutputTransferTest, WhatATrialWroteGetsToItsPlaceAndComesBackAsCheckpoint
 TEST_F(OutputTransferTest, ANodeThatHasSentIsNotGivenUpWhereTheHeadIsSlow) {
   server_ = *HeadServer::Start(*ParseAddress("127.0.0.1:0"), &experiments_);
   NodeLimits limits;
-  limits.idle = std::chrono::seconds(2);
+  limits.idle = std::chrono::seconds(4);
   server_->AcceptNodes(&gateway_, "", limits);
   server_->Open();
   std::promise<void> go_on;

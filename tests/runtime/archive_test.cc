@@ -1,4 +1,5 @@
 // What a TorchScript file, and a graph that names one, may do.
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <torch/csrc/jit/api/module.h>
@@ -77,6 +78,8 @@ TEST(Archive, CopiesOfAModuleShareMemoryAmongThemselvesOnly) {
   module.register_parameter("first", all.narrow(0, 6, 2), false);
   module.register_parameter("second", all.narrow(0, 8, 2).detach().requires_grad_(), false);
   module.register_parameter("same", all.narrow(0, 6, 2), false);
+  // One that is not trained shows what a trained one does.
+  module.register_buffer("shown", all.narrow(0, 8, 2));
   module.register_attribute("list", c10::ListType::ofTensors(),
                             c10::List<at::Tensor>({all.narrow(0, 0, 2), all.narrow(0, 10, 2)}));
   module.define("def forward(self, x):\n  return x + self.two\n");
@@ -87,16 +90,40 @@ TEST(Archive, CopiesOfAModuleShareMemoryAmongThemselvesOnly) {
   const auto copied = (*archive)->CopyModule("");
   ASSERT_TRUE(copied.ok()) << copied.status();
   const auto tensor = [&](const char* name) { return copied->attr(name).toTensor(); };
-  for (const char* const name : {"two", "four", "first", "second", "same"}) {
+  for (const char* const name : {"two", "four", "first", "second", "same", "shown"}) {
     EXPECT_TRUE(at::equal(tensor(name), module.attr(name).toTensor())) << name << ": " << tensor(name);
   }
   EXPECT_EQ(copied->attr("list").toTensorList().get(1)[1].item<float>(), 11);
   EXPECT_TRUE(tensor("first").is_same(tensor("same"))) << "an optimizer must not step it twice";
   EXPECT_TRUE(tensor("second").requires_grad());
   EXPECT_FALSE(tensor("first").requires_grad());
+  EXPECT_FALSE(tensor("shown").requires_grad());
+  {
+    const at::NoGradGuard no_grad;
+    tensor("second").fill_(3);
+  }
+  EXPECT_EQ(tensor("shown")[0].item<float>(), 3);
   tensor("two").fill_(7);
   EXPECT_EQ(copied->attr("list").toTensorList().get(0)[0].item<float>(), 7);
   EXPECT_EQ((*archive)->FindTensor("two")->sum().item<float>(), 1);
+}
+
+TEST(Archive, ACopiedSubmoduleHasItsOwnPartOfAStorageOnly) {
+  torch::jit::Module module("Net");
+  torch::jit::Module part("Part");
+  const at::Tensor all = at::arange(100000, at::kFloat);
+  part.register_buffer("late", all.narrow(0, 50001, 10));
+  part.define("def forward(self, x):\n  return x + self.late\n");
+  module.register_buffer("early", all.narrow(0, 0, 10));
+  module.register_module("part", part);
+  module.define("def forward(self, x):\n  return self.part(x) + self.early\n");
+  const std::string path = testing::TempDir() + "/parts.pt";
+  module.save(path);
+  const auto archive = Archive::Open(Named(path));
+  ASSERT_TRUE(archive.ok()) << archive.status();
+  const at::Tensor late = (*archive)->CopyModule("part")->attr("late").toTensor();
+  EXPECT_TRUE(at::equal(late, all.narrow(0, 50001, 10))) << late;
+  EXPECT_LE(late.storage().nbytes(), 64u);
 }
 
 TEST(Archive, OfNoFileSaysSo) {
