@@ -116,7 +116,7 @@ TEST(Archive, ACopiedSubmoduleHasItsOwnPartOfAStorageOnly) {
   part.define("def forward(self, x):\n  return x + self.late\n");
   module.register_buffer("early", all.narrow(0, 0, 10));
   module.register_module("part", part);
-  module.define("def forward(self, x):\n  return self.part(x) + self.early\n");
+  module.define("def forward(self, x):\n  return self.part.forward(x) + self.early\n");
   const std::string path = testing::TempDir() + "/parts.pt";
   module.save(path);
   const auto archive = Archive::Open(Named(path));
