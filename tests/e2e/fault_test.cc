@@ -25,6 +25,7 @@ namespace lanista {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -289,7 +290,8 @@ TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {
   BackgroundCommand run(kLanista, {"run", config, "--state-dir", state});
   ASSERT_TRUE(run.WaitForLine("model 25 succeeded"));
   const std::vector<pid_t> children = run.Children();
-  EXPECT_EQ(children.size(), 2u);
+  // One for each slot; and one more where the space was learned before a slot was ready.
+  EXPECT_THAT(children.size(), AnyOf(2u, 3u));
   EXPECT_EQ(OnlyExperiment(state)["status"], "RUNNING") << "a second process reads while the first writes";
   const std::string id = OnlyExperiment(state)["id"];
   const CommandResult refused = RunCommand(kLanista, {"delete", id, "--yes", "--state-dir", state});
