@@ -28,21 +28,24 @@ std::optional<Violation> CheckArgument(const std::string& argument, const std::s
   return Violation{path, "must be one argument that begins with '-', for example \"--constraint=a100\""};
 }
 
+// Whether sbatch takes `name` for that option: Slurm takes unique beginnings of names.
+bool Means(const std::string& name, const std::string& option) {
+  return name.size() > 4 && absl::StartsWith(option, name);
+}
+
 // Arguments of sbatch that would break the promise of one machine a job, or of finding the head's own jobs again.
 bool IsOurs(const std::string& option) {
   const std::string name = option.substr(0, option.find('='));
   for (const char* const ours : {"--job-name", "--array", "--nodes", "--ntasks", "--parsable", "--wait", "--wrap",
                                  "--test-only", "--hold", "--cpus-per-task", "--output", "--chdir"}) {
-    // Slurm takes unique beginnings of names.
-    if (name == ours || (name.size() > 4 && std::string(ours).compare(0, name.size(), name) == 0)) return true;
+    if (Means(name, ours)) return true;
   }
   return option.size() >= 2 && option[1] != '-' && std::string("JaNnWHcoD").find(option[1]) != std::string::npos;
 }
 
 // Whether an argument of sbatch names clusters. squeue and scancel look at those of SLURM_CLUSTERS.
 bool NamesClusters(const std::string& option) {
-  const std::string name = option.substr(0, option.find('='));
-  return absl::StartsWith(option, "-M") || (name.size() > 4 && absl::StartsWith("--clusters", name));
+  return absl::StartsWith(option, "-M") || Means(option.substr(0, option.find('=')), "--clusters");
 }
 
 // What ssh reads as one word: it hands these on to commands of its configuration (ProxyCommand), and a '-' at the
