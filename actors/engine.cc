@@ -37,6 +37,11 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
   owner_ = std::move(owner);
   service_ = std::move(service);
   trials_ = options_.trials;
+  // Without it no trial would ever end, and the experiment would wait for ever.
+  self_->set_down_handler([self = self_](const caf::down_msg& down) {
+    if (down.reason != caf::exit_reason::user_shutdown) self->quit(down.reason);
+  });
+  self_->monitor(service_);
   AwaitNodes();
   Want();
   return {

@@ -7,6 +7,8 @@
 //
 // Trials that nodes may bring back (on_nodes) are running from the beginning on. When all ends of a trial are in the
 // journal the training service hears so: until then a node keeps what it said of it.
+//
+// Where the training service ends by an error, the engine ends with that error, and so does the experiment.
 #ifndef LANISTA_ACTORS_ENGINE_H_
 #define LANISTA_ACTORS_ENGINE_H_
 

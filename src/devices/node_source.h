@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,8 @@ struct NodeSourceContext {
   std::string state_dir;
   // What names the source's own files in it ("slurm-0").
   std::string name;
+  // What nodes on ssh machines are called: no two of them have one name. Copies share it.
+  std::shared_ptr<std::set<std::string>> node_names = std::make_shared<std::set<std::string>>();
   // How the source runs programs.
   CommandRunner run_command = RunCommand;
 };

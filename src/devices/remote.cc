@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <list>
-#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,15 +81,11 @@ absl::StatusOr<NodeProgram> DescribeProgram(const std::string& path, const std::
   return program;
 }
 
-// What nodes of these machines are called: by their host; a second one of the same host "HOST.2".
-std::vector<std::string> NamesOf(const v1::RemoteConfig& config) {
-  std::map<std::string, int> times;
-  std::vector<std::string> names;
-  for (const v1::MachineConfig& machine : config.machine_list()) {
-    const int time = ++times[machine.host()];
-    names.push_back(time == 1 ? machine.host() : absl::StrCat(machine.host(), ".", time));
-  }
-  return names;
+// What a node of this host is called: by its host; a second one "HOST.2". Enters the name in `taken`.
+std::string NewName(const std::string& host, std::set<std::string>& taken) {
+  std::string name = host;
+  for (int time = 2; !taken.insert(name).second; ++time) name = absl::StrCat(host, ".", time);
+  return name;
 }
 
 absl::StatusOr<std::unique_ptr<NodeSource>> MakeRemote(const v1::RemoteConfig& config,
@@ -104,11 +100,10 @@ absl::StatusOr<std::unique_ptr<NodeSource>> MakeRemote(const v1::RemoteConfig& c
   options.token = context.tunnel_token;
   options.run_command = context.run_command;
   const std::string head = NewUniqueId();
-  const std::vector<std::string> names = NamesOf(config);
   std::vector<SshMachine::Options> machines;
   for (int i = 0; i < config.machine_list_size(); ++i) {
     options.config = config.machine_list(i);
-    options.name = names[static_cast<size_t>(i)];
+    options.name = NewName(options.config.host(), *context.node_names);
     options.key = absl::StrCat(head, "-", i);
     const std::string& key_file = options.config.ssh_key_file();
     if (!key_file.empty() && access(key_file.c_str(), R_OK) != 0) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "src/base/display_text.h"
+#include "src/base/shell_word.h"
 #include "src/base/utf8.h"
 
 namespace lanista {
@@ -17,17 +18,13 @@ namespace {
 
 int Processors(const v1::SlurmConfig& config) { return config.has_cpus() ? config.cpus() : 1; }
 
-// For a shell.
-std::string Quoted(const std::string& text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
-
 // The node runs as a step, because Slurm tells steps first that a job is preempted. srun takes the processors from no
 // variable since 22.05.
 std::string Script(const v1::SlurmConfig& config, const SlurmNode& node) {
   std::string script = "#!/bin/sh\nexec srun --nodes=1 --ntasks=1 ";
-  absl::StrAppend(&script, "--cpus-per-task=", Processors(config), " \\\n  ", Quoted(node.program),
-                  " node --head-file ", Quoted(node.head_file), " --trial-program ", Quoted(node.trial_program),
+  absl::StrAppend(&script, "--cpus-per-task=", Processors(config), " \\\n  ", QuotedShellWord(node.program),
+                  " node --head-file ", QuotedShellWord(node.head_file), " --trial-program ",
+                  QuotedShellWord(node.trial_program),
                   " \\\n  --name \"$SLURM_JOB_NAME${SLURM_RESTART_COUNT:+.$SLURM_RESTART_COUNT}\" --cpu-slots ",
                   config.gpus() > 0 ? 0 : Processors(config));
   if (config.gpus() > 0) {
@@ -35,7 +32,7 @@ std::string Script(const v1::SlurmConfig& config, const SlurmNode& node) {
     for (int gpu = 0; gpu < config.gpus(); ++gpu) gpus.push_back(gpu);
     absl::StrAppend(&script, " --gpus ", absl::StrJoin(gpus, ","));
   }
-  for (const std::string& option : config.node_option()) absl::StrAppend(&script, " ", Quoted(option));
+  for (const std::string& option : config.node_option()) absl::StrAppend(&script, " ", QuotedShellWord(option));
   return script + "\n";
 }
 

@@ -36,7 +36,8 @@ find "$base/programs" "$base/nodes" -mindepth 1 -maxdepth 1 -type d -mtime +30 -
 echo "lanista: looked"
 )sh";
 
-// A login shell waits for all who have its outputs: so nothing that may stay longer than the node does.
+// A login shell waits for all who have its outputs: so nothing that may stay longer than the node does. What the node
+// uses is touched every day, so that no look, from whichever machine that shares the folder, takes it for unused.
 constexpr absl::string_view kStart = R"sh(umask 077
 base=${XDG_CACHE_HOME:-$HOME/.cache}/lanista
 IFS= read -r key && IFS= read -r count && IFS= read -r port && IFS= read -r token || exit 1
@@ -62,7 +63,9 @@ echo $node > "$run/pid"
 signaled=
 trap 'signaled=yes; kill $node' HUP INT TERM
 {
-  cat
+  while timeout 86400 cat; [ $? = 124 ]; do
+    touch -c "$run" "$base/programs/${program%/*}" "$base/programs/${trial_program%/*}"
+  done
   kill $node
   tries=0
   while [ $tries -lt 30 ]; do sleep 1; tries=$((tries + 1)); done

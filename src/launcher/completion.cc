@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "src/base/shell_word.h"
 
 namespace lanista {
 namespace {
@@ -42,11 +43,6 @@ std::string Identifier(const std::string& program) {
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !absl::ascii_isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
-}
-
-// A word of a shell's.
-std::string Quoted(const std::string& text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
 // bash: what follows the options that take a value. `scope`: a pattern of commands.
@@ -131,7 +127,7 @@ std::string ZshOptions(const std::string& indent, const std::vector<OptionDescri
       } else if (!option.value.empty()) {
         absl::StrAppend(&specification, ":value:_files");
       }
-      absl::StrAppend(&text, indent, Quoted(specification), "\n");
+      absl::StrAppend(&text, indent, QuotedShellWord(specification), "\n");
     }
   }
   return text;
@@ -145,9 +141,10 @@ std::string Zsh(const CommandTree& tree) {
                                   "  local command='' word\n"
                                   "  subcommands=(\n");
   for (const CommandDescription& command : tree.commands) {
-    absl::StrAppend(&text, "    ",
-                    Quoted(absl::StrCat(command.name, ":", absl::StrReplaceAll(command.description, {{":", "\\:"}}))),
-                    "\n");
+    absl::StrAppend(
+        &text, "    ",
+        QuotedShellWord(absl::StrCat(command.name, ":", absl::StrReplaceAll(command.description, {{":", "\\:"}}))),
+        "\n");
   }
   absl::StrAppend(&text,
                   "  )\n"

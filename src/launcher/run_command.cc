@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "src/base/logging.h"
+#include "src/base/shell_word.h"
 #include "src/base/status.h"
 #include "src/config/config.h"
 #include "src/launcher/commands.h"
@@ -173,13 +174,15 @@ absl::StatusOr<std::string> PrintSummary(const CommandContext& context, const st
     PrintLine(absl::StrCat("results: ", folder));
   }
   const std::string id = document["id"].get<std::string>();
-  const std::string state_dir =
-      context.line.state_dir == CommandLine().state_dir ? "" : absl::StrCat(" --state-dir ", context.line.state_dir);
+  const std::string program = ShellWord(context.line.program);
+  const std::string state_dir = context.line.state_dir == CommandLine().state_dir
+                                    ? ""
+                                    : absl::StrCat(" --state-dir ", ShellWord(context.line.state_dir));
   if (!context.line.json && !document["best"].empty()) {
-    PrintLine(absl::StrCat("export:  ", context.line.program, " export ", id, " --top 3 --out DIR", state_dir));
+    PrintLine(absl::StrCat("export:  ", program, " export ", id, " --top 3 --out DIR", state_dir));
   }
   if (!context.line.json && document["status"] != "DONE") {
-    PrintLine(absl::StrCat("go on:   ", context.line.program, " resume ", id, state_dir));
+    PrintLine(absl::StrCat("go on:   ", program, " resume ", id, state_dir));
   }
   std::fflush(stdout);
   return FindNoResult(document);

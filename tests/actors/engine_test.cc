@@ -1,6 +1,7 @@
 #include "actors/engine.h"
 
 #include "actors/model_events.h"
+#include "caf/event_based_actor.hpp"
 #include "engines/planner.h"
 #include "src/experiment/attempt_ledger.h"
 #include "src/storage/state_dir.h"
@@ -204,6 +205,21 @@ TEST_F(EngineTest, EachModelBecomesATrialWithFilesOfItsOwn) {
   EXPECT_EQ(queued_[1].models(0).model(), 2);
   EXPECT_EQ(queued_[1].models(0).output_folder(), "folder/trials/2");
   EXPECT_EQ(queued_[1].log_file(), "folder/logs/trial-2.log");
+}
+
+TEST_F(EngineTest, EndsWithATrainingServiceThatEndsByAnError) {
+  caf::error reason;
+  Spawn([this, &reason](caf::event_based_actor* self) -> caf::behavior {
+    self->set_down_handler([&reason](const caf::down_msg& down) { reason = down.reason; });
+    self->monitor(engine_);
+    return {[](caf::unit_t) {}};
+  });
+  Run();
+  Spawn([this](caf::event_based_actor* self) {
+    self->send_exit(service_, ToCafError(absl::ResourceExhaustedError("no memory")));
+  });
+  Run();
+  EXPECT_EQ(FromCafError(reason), absl::ResourceExhaustedError("no memory"));
 }
 
 TEST_F(EngineTest, AnEndDecidesOnce) {

@@ -708,6 +708,23 @@ TEST_F(TrainingServiceTest, ADeviceThatWorkedIsTriedAgainAfterADelayForEver) {
   EXPECT_EQ(spawned_, 22) << "it works again: the next worker comes at once";
 }
 
+TEST_F(TrainingServiceTest, ATrialThatWasCanceledBeforeItsProcessWasUpIsNoWork) {
+  StartService(1);
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("a");
+  for (int trial = 1; trial <= 4; ++trial) {
+    Ready(0, /*warm=*/false);
+    Submit("a", trial);
+    ASSERT_EQ(assigned_[0].back(), trial);
+    caf::anon_send(service_, cancel);
+    Run();
+    Ended("a", trial);
+    Kill(0);
+    RunDelayed();
+  }
+  EXPECT_EQ(spawned_, 4) << "the device is given up";
+}
+
 TEST_F(TrainingServiceTest, WhereNoDeviceIsLeftEverythingIsLostAtOnce) {
   StartService(1);
   Submit("a", 1);

@@ -115,19 +115,23 @@ class SshMachineTest : public ::testing::Test {
     return found;
   }
 
-  absl::StatusOr<std::unique_ptr<NodeSource>> Create(const std::string& remote) const {
-    v1::TrainingServiceConfig block;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("remote { " + remote + " }", &block)) << remote;
+  NodeSourceContext Context() const {
     NodeSourceContext context;
     context.program = root_ + "/lanista";
     context.trial_program = root_ + "/lanista-trial";
     context.head = "head:7421";
     context.tunnel_end = "127.0.0.1:7422";
     context.tunnel_token = kToken;
+    return context;
+  }
+  static absl::StatusOr<std::unique_ptr<NodeSource>> Create(const std::string& remote,
+                                                            const NodeSourceContext& context) {
+    v1::TrainingServiceConfig block;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("remote { " + remote + " }", &block)) << remote;
     return NodeSourceRegistry::Get().Create(block, context);
   }
   std::unique_ptr<NodeSource> Make(const std::string& remote) const {
-    auto source = Create(remote);
+    auto source = Create(remote, Context());
     EXPECT_TRUE(source.ok()) << source.status();
     return source.ok() ? *std::move(source) : nullptr;
   }
@@ -216,6 +220,21 @@ TEST_F(SshMachineTest, ProgramsAreCopiedOnlyWhereTheyDiffer) {
   }
   EXPECT_EQ(Found("lanista").size(), 3u);
   EXPECT_THAT(Read(Found("lanista-trial").at(0)), HasSubstr("exit 0"));
+}
+
+TEST_F(SshMachineTest, WhatANodeUsesStaysThereHoweverLongItRuns) {
+  // A day is short here.
+  Program("bin/timeout", "shift\nPATH=${PATH#*:} exec timeout 0.05 \"$@\"");
+  const SshMachine machine(Options());
+  ASSERT_TRUE(IsUp()) << Calls();
+  ASSERT_TRUE(Becomes([this] { return Found("pid").size() == 1; }));
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (const std::string& file : {Found("token").at(0), Found("lanista").at(1), Found("lanista-trial").at(0)}) {
+    const std::string folder = std::filesystem::path(file).parent_path();
+    std::filesystem::last_write_time(folder, now - std::chrono::hours(24 * 40));
+    EXPECT_TRUE(Becomes([&] { return std::filesystem::last_write_time(folder) > now - std::chrono::hours(1); }))
+        << file;
+  }
 }
 
 TEST_F(SshMachineTest, OneProgramThatIsBothIsCopiedOnce) {
@@ -341,8 +360,23 @@ TEST_F(SshMachineTest, TheEndDoesNotWaitForAMachineThatHangs) {
   source->End();
 }
 
+TEST_F(SshMachineTest, NoTwoNodesHaveOneName) {
+  Program("bin/ssh", "exit 255");
+  const NodeSourceContext context = Context();
+  const auto first =
+      Create("machine_list { host: 'a.2' } machine_list { host: 'a' } machine_list { host: 'a' }", context);
+  const auto second = Create("machine_list { host: 'a' }", context);
+  ASSERT_TRUE(first.ok() && second.ok());
+  std::vector<std::string> names;
+  for (const auto* const source : {&first, &second}) {
+    for (const v1::NodeStatus& node : (**source)->Step({}).coming) names.push_back(node.name());
+  }
+  EXPECT_THAT(names, ElementsAre("a.2", "a", "a.3", "a.4"));
+}
+
 TEST_F(SshMachineTest, AMissingKeyFileIsNamedByItsField) {
-  const auto source = Create("machine_list { host: 'a' } machine_list { host: 'b' ssh_key_file: '/nowhere/key' }");
+  const auto source =
+      Create("machine_list { host: 'a' } machine_list { host: 'b' ssh_key_file: '/nowhere/key' }", Context());
   ASSERT_FALSE(source.ok());
   EXPECT_THAT(std::string(source.status().message()), HasSubstr("remote.machine_list[1].ssh_key_file: /nowhere/key"));
   EXPECT_EQ(Count("ssh "), 0) << "nothing was started";
