@@ -409,13 +409,16 @@ TEST(FaultTest, ASecondCtrlCDoesNotKeepSlurmJobsFromBeingCanceled) {
   setenv("PATH", absl::StrCat(folder, ":", path).c_str(), 1);
   const std::string config =
       WriteFile("waiting.textproto", absl::StrCat(kWaitingSearch, "training_service { slurm { min_nodes: 1 } }"));
-  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", FreshFolder()});
+  BackgroundCommand run("/bin/sh",
+                        {"-c", "exec \"$@\" 2>&1", "sh", kFaultyProgram, "run", config, "--state-dir", FreshFolder()});
   setenv("PATH", path.c_str(), 1);
   ASSERT_TRUE(run.WaitForLine("models in the space"));
   ASSERT_TRUE(submitted.Wait());
   kill(run.pid(), SIGINT);
   ASSERT_TRUE(canceling.Wait());
   kill(run.pid(), SIGINT);
+  // A signal comes later than it is sent: before the jobs are canceled, not behind the end of the run.
+  ASSERT_TRUE(run.WaitForLine("another Ctrl-C leaves them"));
   go.Write("on\n");
   EXPECT_EQ(run.Wait(), 1) << "as after one Ctrl-C";
 }
