@@ -154,7 +154,8 @@ void DevicePool::SetStarting(Slot& slot, bool starting) {
   starting_ += static_cast<int>(starting) - static_cast<int>(std::exchange(slot.starting, starting));
 }
 
-void DevicePool::Worked(Slot& slot) {
+void DevicePool::WorkEnded(Slot& slot) {
+  if (!slot.warm) return;
   slot.works = true;
   slot.downs = 0;
 }

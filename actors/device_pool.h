@@ -135,8 +135,9 @@ class DevicePool {
   void Learn(const Slot& slot, const std::string& program);
   // What runs on the node's devices gets no new work, or some again. Returns whether there is such a node.
   bool Hold(const v1::HoldNode& hold);
-  // Work was done: the device is well.
-  static void Worked(Slot& slot);
+  // Its work has ended, and the device is well. Where its process was not up yet the work was canceled or stopped,
+  // which says nothing about the device.
+  static void WorkEnded(Slot& slot);
 
   // The slot with that number; nullptr: it has left.
   Slot* Find(int number);

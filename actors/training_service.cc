@@ -239,8 +239,7 @@ void TrainingServiceState::OnTrialEnded(const v1::TrialEnded& ended) {
   }
   Slot* const slot = FindRunning(ended.experiment(), ended.trial());
   if (slot == nullptr) return;
-  // A trial that was canceled, or whose models were stopped, before its process was up says nothing about the device.
-  if (slot->warm) DevicePool::Worked(*slot);
+  DevicePool::WorkEnded(*slot);
   if (!slot->local) AwaitJournal(*slot->trial, returning_.WorkerOf(slot->device.node()).value_or(slot->worker));
   ForgetRunning(slot->trial->spec);
   history_.ForgetRefusals(ended.experiment());

@@ -66,8 +66,7 @@ void TrainingServiceState::StartDiscovery(Slot& slot) {
           [this, number = slot.number](v1::Discovered& discovered) {
             Slot* const slot = pool_.Find(number);
             if (slot == nullptr || !slot->discovery.has_value()) return;
-            // Else it was canceled before its process was up.
-            if (slot->warm) DevicePool::Worked(*slot);
+            DevicePool::WorkEnded(*slot);
             pool_.Learn(*slot, discovered.program());
             history_.ForgetRefusals(AskerOf(slot->discovery->request));
             QueuedDiscovery discovery = *std::exchange(slot->discovery, std::nullopt);

@@ -81,7 +81,8 @@ absl::StatusOr<NodeProgram> DescribeProgram(const std::string& path, const std::
   return program;
 }
 
-// What a node of this host is called: by its host; a second one "HOST.2". Enters the name in `taken`.
+// What a node of this host is called: by its host, else the first of "HOST.2", "HOST.3" and so on that is not `taken`.
+// Then it is.
 std::string NewName(const std::string& host, std::set<std::string>& taken) {
   std::string name = host;
   for (int time = 2; !taken.insert(name).second; ++time) name = absl::StrCat(host, ".", time);
