@@ -74,7 +74,11 @@ HeadSelf::behavior_type Head(HeadSelf::stateful_pointer<HeadState> self, HeadOpt
 
 HeadSelf::behavior_type HeadState::MakeBehavior(HeadOptions options) {
   options_ = std::move(options);
-  self_->set_down_handler([this](const caf::down_msg& down) { OnExperimentDown(down); });
+  self_->set_down_handler([this](const caf::down_msg& down) {
+    if (down.source == options_.service) return OnServiceDown(down.reason);
+    OnExperimentDown(down);
+  });
+  self_->monitor(options_.service);
   self_->set_exit_handler([this](const caf::exit_msg& exit) {
     for (const auto& entry : experiments_) self_->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
     self_->quit(exit.reason);
@@ -105,22 +109,36 @@ HeadSelf::behavior_type HeadState::MakeBehavior(HeadOptions options) {
   };
 }
 
-void HeadState::Prepare(v1::Discover discover, const v1::RequirementsConfig& requirements, OnPrepared done) {
+void HeadState::Prepare(v1::Discover discover, const v1::RequirementsConfig& requirements, TakePreparation done) {
+  const int number = ++last_preparation_;
+  preparations_[number] = std::move(done);
+  const auto fail = [this, number](const caf::error& error) { OnPrepared(number, FromCafError(error)); };
   self_->request(options_.service, caf::infinite, std::move(discover))
       .then(
-          [this, requirements, done](v1::Discovered& discovered) {
-            if (const absl::Status status = StatusFromProto(discovered.error()); !status.ok()) return done(status);
+          [this, number, requirements, fail](v1::Discovered& discovered) {
+            if (const absl::Status status = StatusFromProto(discovered.error()); !status.ok()) {
+              return OnPrepared(number, status);
+            }
             v1::ListDevices list;
             list.set_program(discovered.program());
             *list.mutable_requirements() = requirements;
             self_->request(options_.service, caf::infinite, std::move(list))
                 .then(
-                    [done, discovered = std::move(discovered)](const v1::DeviceList& list) mutable {
-                      done(Preparation{std::move(discovered), {list.devices().begin(), list.devices().end()}});
+                    [this, number, discovered = std::move(discovered)](const v1::DeviceList& list) mutable {
+                      OnPrepared(number,
+                                 Preparation{std::move(discovered), {list.devices().begin(), list.devices().end()}});
                     },
-                    [done](const caf::error& error) { done(FromCafError(error)); });
+                    fail);
           },
-          [done](const caf::error& error) { done(FromCafError(error)); });
+          fail);
+}
+
+void HeadState::OnPrepared(int number, absl::StatusOr<Preparation> preparation) {
+  const auto found = preparations_.find(number);
+  if (found == preparations_.end()) return;  // The training service went down before.
+  const TakePreparation done = std::move(found->second);
+  preparations_.erase(found);
+  done(std::move(preparation));
 }
 
 int HeadState::CouldRun(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices) {
@@ -402,6 +420,16 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   self_->monitor(actor);
   experiments_[actor.address()] = {id, watcher, actor};
   LogInfo("{}started", LogTag(id));
+}
+
+void HeadState::OnServiceDown(const caf::error& reason) {
+  // All ends: experiments that wait for their space go on when the next head starts.
+  if (reason == caf::exit_reason::user_shutdown) return;
+  const absl::Status status = absl::InternalError(
+      absl::StrCat("an internal error ended the training service: ", std::string(FromCafError(reason).message())));
+  LogError("{}", std::string(status.message()));
+  // CAF answers only the requests that the service had not read.
+  while (!preparations_.empty()) OnPrepared(preparations_.begin()->first, status);
 }
 
 void HeadState::OnExperimentDown(const caf::down_msg& down) {

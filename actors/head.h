@@ -1,4 +1,7 @@
 // HeadActor: checks experiments, starts them and holds them until they end.
+//
+// Where the training service ends by an error, what waits for a space fails; experiments that run end by themselves
+// (actors/engine.h).
 #ifndef LANISTA_ACTORS_HEAD_H_
 #define LANISTA_ACTORS_HEAD_H_
 
@@ -67,7 +70,7 @@ class HeadState {
     // Those of the moment that run the program which discovered the space.
     std::vector<v1::Device> devices;
   };
-  using OnPrepared = std::function<void(absl::StatusOr<Preparation>)>;
+  using TakePreparation = std::function<void(absl::StatusOr<Preparation>)>;
 
   // An experiment that is held, and whose space is being discovered.
   struct Beginning {
@@ -84,8 +87,9 @@ class HeadState {
   };
 
   // Discovers the space, as soon as there is a device for it, and lists those that meet the requirements. Errors: the
-  // discovery's.
-  void Prepare(v1::Discover discover, const v1::RequirementsConfig& requirements, OnPrepared done);
+  // discovery's; INTERNAL where the training service ends before.
+  void Prepare(v1::Discover discover, const v1::RequirementsConfig& requirements, TakePreparation done);
+  void OnPrepared(int number, absl::StatusOr<Preparation> preparation);
   // How many trials would run at a time if the experiment were the only one.
   static int CouldRun(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices);
   absl::StatusOr<v1::Validated> Validate(const v1::ValidateExperiment& request, uint64_t seed,
@@ -111,6 +115,7 @@ class HeadState {
   void TellRelease(HeldExperiment& held, const WatcherActor& watcher);
   // Starts the actors of an experiment. `devices`: those of the moment.
   void Launch(ExperimentSetup setup, const std::vector<v1::Device>& devices, const WatcherActor& watcher);
+  void OnServiceDown(const caf::error& reason);
   void OnExperimentDown(const caf::down_msg& down);
 
   HeadSelf::pointer self_;
@@ -119,6 +124,9 @@ class HeadState {
   // By numbers that are counted.
   std::map<int, Beginning> beginnings_;
   int last_beginning_ = 0;
+  // Who waits for a space, by numbers that are counted.
+  std::map<int, TakePreparation> preparations_;
+  int last_preparation_ = 0;
 };
 
 // Spawn it detached: journals are opened in it. `config`s have been through LoadConfig (src/config).

@@ -114,6 +114,17 @@ class Events {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return canceled_discoveries_.count(experiment) > 0; });
   }
+  void AddHeldDiscovery() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ++held_discoveries_;
+    }
+    changed_.notify_all();
+  }
+  void WaitForHeldDiscoveries(int count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return held_discoveries_ >= count; });
+  }
   int outcomes() {
     const std::lock_guard<std::mutex> lock(mutex_);
     int count = 0;
@@ -129,6 +140,7 @@ class Events {
   TrialOwnerActor owner_;
   std::set<std::string> canceled_discoveries_;
   std::vector<v1::ReturningTrials> returning_;
+  int held_discoveries_ = 0;
 };
 
 class HeadTest : public ::testing::Test {
@@ -180,6 +192,7 @@ class HeadTest : public ::testing::Test {
                 }
                 if (!hold_discoveries_) return discovered_;
                 held_discoveries_.push_back(self->make_response_promise<v1::Discovered>());
+                events_.AddHeldDiscovery();
                 return held_discoveries_.back();
               },
               [](const v1::ListDevices&) {
@@ -366,6 +379,21 @@ TEST_F(HeadTest, SaysSoWhereAnExperimentDies) {
               HasSubstr("an internal error ended it"));
   EXPECT_EQ(telemetry_->experiments_ended[v1::ExperimentState::FAILED].value(), 1u);
   EXPECT_TRUE(Validate(Search()).ok()) << "the head goes on";
+}
+
+TEST_F(HeadTest, WhatWaitsForItsSpaceFailsWithATrainingServiceThatEndsByAnError) {
+  hold_discoveries_ = true;
+  const std::string id = Create(Search(), "").value();
+  std::thread validate([&] {
+    const absl::Status status = Validate(Search()).status();
+    EXPECT_EQ(status, absl::InternalError("an internal error ended the training service: no memory"));
+  });
+  events_.WaitForHeldDiscoveries(2);
+  caf::scoped_actor(system_)->send_exit(service_, ToCafError(absl::ResourceExhaustedError("no memory")));
+  validate.join();
+  EXPECT_THAT(events_.WaitForState(id, v1::ExperimentState::FAILED).state().reason(), HasSubstr("no memory"));
+  EXPECT_EQ(Read(id).State()->change.state(), v1::ExperimentState::FAILED);
+  EXPECT_FALSE(Validate(Search()).ok()) << "nobody is there to be asked";
 }
 
 TEST_F(HeadTest, AnExperimentWhoseNodesReturnWithItsTrialsGoesOnWithoutADiscovery) {
