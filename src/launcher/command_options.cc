@@ -219,9 +219,8 @@ class CommandAdder {
         ->required();
     CLI::App* const convert = AddGraphCommand("convert", "write a graph's model in another form");
     convert
-        ->add_option(
-            "--format", line_.format,
-            absl::StrCat(exporters::FormatNames({exporters::Format::Needs::kGraph}), ", or text, json, binary"))
+        ->add_option("--format", line_.format,
+                     absl::StrCat(exporters::FormatNames({v1::ExportFormat::GRAPH}), ", or text, json, binary"))
         ->required();
     convert->add_option("--out", line_.out, "path of the files, without a suffix")->required();
     convert->add_option("--weights", line_.weights, "keep the imported ones, or init: draw new ones")

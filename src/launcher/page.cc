@@ -34,7 +34,7 @@ WebActions ActionsOf(const std::string& mode) {
 std::vector<ExportFormat> ExportableFormats() {
   std::vector<ExportFormat> formats;
   for (const exporters::Format& format : exporters::Formats()) {
-    formats.push_back({format.name, exporters::NeedsName(format.needs)});
+    formats.push_back({format.name, exporters::NeedsName(format.rules.needs())});
   }
   return formats;
 }

@@ -57,12 +57,12 @@ TEST_P(GraphFormatsTest, ASmallNetworkGivesTheSameValues) {
 TEST(GraphFormats, EachWritesTheFilesThatItIsKnownFor) {
   const auto module = BuildModel(SmallNet());
   for (const exporters::Format& format : exporters::Formats()) {
-    if (format.needs != exporters::Format::Needs::kGraph) continue;
+    if (format.rules.needs() != v1::ExportFormat::GRAPH) continue;
     const std::string stem = TestFolder("files_" + format.name) + "/net";
     const auto files = WriteModel(*module, format.name, stem);
     ASSERT_TRUE(files.ok()) << files.status();
     std::vector<std::string> known;
-    for (const exporters::FormatFile& file : format.files) known.push_back(stem + file.suffix);
+    for (const v1::ExportedFile& file : format.rules.file()) known.push_back(stem + file.suffix());
     EXPECT_THAT(*files, testing::UnorderedElementsAreArray(known)) << format.name;
     // They carry the marks of the format.
     EXPECT_TRUE(exporters::CheckReplaceable(format.name, stem).ok()) << format.name;

@@ -11,23 +11,18 @@ import grpc
 
 from lanista.connection import Connection, reported_error
 from lanista.errors import LanistaError
-from lanista.stubs import service_pb2
-
-# What an export in each format writes behind the rank and the id of the model.
-_SUFFIXES = {
-    "python": rb"py|pt",
-    "torchscript": rb"pt",
-    "cpp": rb"h|weights\.pt",
-    "weights": rb"weights\.pt",
-    "onnx": rb"onnx",
-    "json": rb"json",
-}
-
+from lanista.stubs import export_formats_pb2, service_pb2
 
 def _is_name(name: bytes, format: str) -> bool:
     """Whether an export in the format writes a file of this name, which is in no folder."""
-    suffixes = _SUFFIXES.get(format, b"")
-    return re.fullmatch(rb"[1-9][0-9]*-model-[1-9][0-9]*\.(" + suffixes + rb")", name) is not None
+    value = export_formats_pb2.ExportFormat.Name.DESCRIPTOR.values_by_name.get(format.upper())
+    # The rank and the id of the model.
+    stem = re.match(rb"[1-9][0-9]*-model-[1-9][0-9]*", name)
+    if value is None or stem is None:
+        return False
+    suffix = name[stem.end() :]
+    rules = value.GetOptions().Extensions[export_formats_pb2.export_format]
+    return any(suffix == file.suffix.encode() for file in rules.file)
 
 
 def receive_export(

@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "google/protobuf/descriptor.h"
 #include "src/base/status.h"
 
 namespace lanista::exporters {
@@ -15,13 +17,10 @@ namespace {
 // Lanista's exports contain the mark within this many bytes.
 constexpr std::streamsize kHeadBytes = 512;
 
-// Marks of LibTorch's archives stand in their first record: another program that saves the archive anew drops it.
-constexpr char kSourceMark[] = "written by Lanista";
+// What the marks of files with one name are told apart by. They stand in the first record of LibTorch's archives:
+// another program that saves the archive anew drops it.
 constexpr char kWeightsMark[] = "weights, written by Lanista";
 constexpr char kTorchScriptMark[] = "TorchScript, written by Lanista";
-// The field producer_name.
-constexpr char kOnnxMark[] = "\x12\x07lanista";
-constexpr char kJsonMark[] = "{\n  \"experiment\": ";
 
 bool Exists(const std::string& path) {
   std::error_code ignored;
@@ -41,17 +40,17 @@ std::string HeadOf(const std::string& path) {
   return head;
 }
 
-absl::Status CheckFile(const FormatFile& file, const std::string& stem) {
-  const std::string path = stem + file.suffix;
+absl::Status CheckFile(const v1::ExportedFile& file, const std::string& stem) {
+  const std::string path = stem + file.suffix();
   if (!Exists(path)) return absl::OkStatus();
-  if (!file.belongs_to.empty() && !Exists(stem + file.belongs_to)) {
-    return Refuse(path, absl::StrCat("it is not the weights of ", stem, file.belongs_to));
+  if (!file.belongs_to().empty() && !Exists(stem + file.belongs_to())) {
+    return Refuse(path, absl::StrCat("it is not the weights of ", stem, file.belongs_to()));
   }
-  if (!file.not_beside.empty() && Exists(stem + file.not_beside)) {
-    return Refuse(path, absl::StrCat("it is the weights of ", stem, file.not_beside));
+  if (!file.not_beside().empty() && Exists(stem + file.not_beside())) {
+    return Refuse(path, absl::StrCat("it is the weights of ", stem, file.not_beside()));
   }
   const std::string head = HeadOf(path);
-  if (absl::StrContains(head, file.mark)) return absl::OkStatus();
+  if (absl::StrContains(head, file.mark())) return absl::OkStatus();
   if (absl::StrContains(head, kWeightsMark)) return Refuse(path, "it is a model's weights");
   if (absl::StrContains(head, kTorchScriptMark)) return Refuse(path, "it is a model in TorchScript");
   return Refuse(path, "Lanista did not write it");
@@ -60,19 +59,21 @@ absl::Status CheckFile(const FormatFile& file, const std::string& stem) {
 }  // namespace
 
 bool Format::Writes(absl::string_view suffix) const {
-  return std::any_of(files.begin(), files.end(), [suffix](const FormatFile& file) { return file.suffix == suffix; });
+  return std::any_of(rules.file().begin(), rules.file().end(),
+                     [suffix](const v1::ExportedFile& file) { return file.suffix() == suffix; });
 }
 
 const std::vector<Format>& Formats() {
-  using Needs = Format::Needs;
-  static const auto* const formats = new std::vector<Format>{
-      {"json", Needs::kSample, {{".json", kJsonMark}}},
-      {"weights", Needs::kTrainedWeights, {{".weights.pt", kWeightsMark}}},
-      {"python", Needs::kGraph, {{".py", kSourceMark}, {".pt", kWeightsMark, /*belongs_to=*/".py"}}},
-      {"cpp", Needs::kGraph, {{".h", kSourceMark}, {".weights.pt", kWeightsMark}}},
-      {"torchscript", Needs::kGraph, {{".pt", kTorchScriptMark, /*belongs_to=*/"", /*not_beside=*/".py"}}},
-      {"onnx", Needs::kGraph, {{".onnx", kOnnxMark}}},
-  };
+  static const auto* const formats = [] {
+    auto* const all = new std::vector<Format>;
+    const google::protobuf::EnumDescriptor& values = *v1::ExportFormat::Name_descriptor();
+    for (int i = 0; i < values.value_count(); ++i) {
+      const google::protobuf::EnumValueDescriptor& value = *values.value(i);
+      if (value.number() == v1::ExportFormat::NAME_UNSPECIFIED) continue;
+      all->push_back({absl::AsciiStrToLower(value.name()), value.options().GetExtension(v1::export_format)});
+    }
+    return all;
+  }();
   return *formats;
 }
 
@@ -82,22 +83,14 @@ const Format* FindFormat(absl::string_view name) {
   return found == Formats().end() ? nullptr : &*found;
 }
 
-std::string NeedsName(Format::Needs needs) {
-  switch (needs) {
-    case Format::Needs::kSample:
-      return "sample";
-    case Format::Needs::kTrainedWeights:
-      return "trained_weights";
-    case Format::Needs::kGraph:
-      return "graph";
-  }
-  return "";
+std::string NeedsName(v1::ExportFormat::Needs needs) {
+  return absl::AsciiStrToLower(v1::ExportFormat::Needs_Name(needs));
 }
 
-std::string FormatNames(std::initializer_list<Format::Needs> needs) {
+std::string FormatNames(std::initializer_list<v1::ExportFormat::Needs> needs) {
   std::vector<std::string> names;
   for (const Format& format : Formats()) {
-    if (std::find(needs.begin(), needs.end(), format.needs) != needs.end()) names.push_back(format.name);
+    if (std::find(needs.begin(), needs.end(), format.rules.needs()) != needs.end()) names.push_back(format.name);
   }
   return absl::StrJoin(names, ", ");
 }
@@ -105,7 +98,7 @@ std::string FormatNames(std::initializer_list<Format::Needs> needs) {
 absl::Status CheckReplaceable(absl::string_view format, const std::string& stem) {
   const Format* const found = FindFormat(format);
   if (found == nullptr) return absl::OkStatus();
-  for (const FormatFile& file : found->files) LANISTA_RETURN_IF_ERROR(CheckFile(file, stem));
+  for (const v1::ExportedFile& file : found->rules.file()) LANISTA_RETURN_IF_ERROR(CheckFile(file, stem));
   return absl::OkStatus();
 }
 

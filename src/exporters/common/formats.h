@@ -1,8 +1,5 @@
-// The formats of exports: what a model must have to be exported, the files that an export writes, and which files of an
-// earlier one it may replace.
-//
-// A format is an entry of the list in formats.cc, and a writer: in src/exporters/graph_formats_torch.cc where it is
-// made from a graph, in src/exporters/results/exporter.cc otherwise.
+// The formats of exports (protos/export_formats.proto): what a model must have to be exported, the files that an export
+// writes, and which files of an earlier one it may replace.
 #ifndef LANISTA_SRC_EXPORTERS_COMMON_FORMATS_H_
 #define LANISTA_SRC_EXPORTERS_COMMON_FORMATS_H_
 
@@ -12,29 +9,15 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "protos/export_formats.pb.h"
 
 namespace lanista::exporters {
 
-// A file of an export: STEM and a suffix.
-struct FormatFile {
-  // ".weights.pt"
-  std::string suffix;
-  // What its first bytes contain, and no file that another program wrote.
-  std::string mark;
-  // Formats share names: STEM.pt is the weights of STEM.py (python), or a whole model (torchscript). Not empty: the
-  // file belongs to the one with this suffix, and is none of an export where that one does not exist.
-  std::string belongs_to = "";
-  // Not empty: where a file with this suffix exists, the file belongs to that one, and is none of this format's.
-  std::string not_beside = "";
-};
-
+// An entry of the table in protos/export_formats.proto.
 struct Format {
-  enum class Needs { kSample, kTrainedWeights, kGraph };
-
   // "python"
   std::string name;
-  Needs needs;
-  std::vector<FormatFile> files;
+  v1::ExportFormat rules;
 
   // Whether an export writes a file with this suffix.
   bool Writes(absl::string_view suffix) const;
@@ -46,12 +29,12 @@ const std::vector<Format>& Formats();
 // nullptr: there is none of this name.
 const Format* FindFormat(absl::string_view name);
 
-// "sample", "trained_weights" or "graph".
-std::string NeedsName(Format::Needs needs);
+// "sample", "trained_weights", "graph".
+std::string NeedsName(v1::ExportFormat::Needs needs);
 
 // "json, weights": the formats that need one of these.
-std::string FormatNames(std::initializer_list<Format::Needs> needs = {
-                            Format::Needs::kSample, Format::Needs::kTrainedWeights, Format::Needs::kGraph});
+std::string FormatNames(std::initializer_list<v1::ExportFormat::Needs> needs = {
+                            v1::ExportFormat::SAMPLE, v1::ExportFormat::TRAINED_WEIGHTS, v1::ExportFormat::GRAPH});
 
 // OK if the files that the format writes at `stem` do not exist, or are an earlier export of that format as far as
 // their names and first bytes tell; also where there is no such format. FAILED_PRECONDITION names the file that is

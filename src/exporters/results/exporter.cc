@@ -27,8 +27,6 @@
 namespace lanista {
 namespace {
 
-using Needs = exporters::Format::Needs;
-
 // Writes one model to `path_stem` + a suffix of the format, replacing existing files, and returns the files' paths.
 // `rank` starts at 1 for the best model.
 using Exporter = std::function<absl::StatusOr<std::vector<std::string>>(
@@ -54,7 +52,7 @@ absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const st
   if (!RulesOfComponent(experiment.experiment().config().engine()).knows_graphs()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "format ", format, " needs the model's graph: use `engine { graph {} }`; the direct engine exports ",
-        exporters::FormatNames({Needs::kSample, Needs::kTrainedWeights})));
+        exporters::FormatNames({v1::ExportFormat::SAMPLE, v1::ExportFormat::TRAINED_WEIGHTS})));
   }
   return [format, weights = std::move(weights), &convert](
              const JournalReader& reader, const ModelRecord& model, int,
@@ -129,7 +127,7 @@ absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std
   if (experiment.experiment().config().space().has_choices()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "format ", name, " needs a network, and the models of a space of `choices` have none; what can be exported: ",
-        exporters::FormatNames({Needs::kSample})));
+        exporters::FormatNames({v1::ExportFormat::SAMPLE})));
   }
   LANISTA_ASSIGN_OR_RETURN(const auto kept, experiment.Weights());
   WeightsOf weights = WeightsFiles(experiment.folder(), kept);
@@ -139,7 +137,9 @@ absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std
     LANISTA_RETURN_IF_ERROR(trained);
     return WeightsExporter(std::move(weights));
   }
-  if (format->needs != Needs::kGraph) return absl::InternalError(absl::StrCat("nothing writes the format ", name));
+  if (format->rules.needs() != v1::ExportFormat::GRAPH) {
+    return absl::InternalError(absl::StrCat("nothing writes the format ", name));
+  }
   LANISTA_ASSIGN_OR_RETURN(Exporter exporter, GraphExporter(experiment, name, std::move(weights), convert));
   if (!options.untrained) LANISTA_RETURN_IF_ERROR(trained);
   return exporter;
