@@ -85,7 +85,13 @@ std::string Bash(const CommandTree& tree) {
   }
   absl::StrAppend(&text,
                   "  esac\n"
-                  "  local words=''\n"
+                  // Ids are those of the folder that the line names. bash divides `--state-dir=FOLDER` at the sign.
+                  "  local words='' folder=()\n"
+                  "  for ((i = 1; i < ${#COMP_WORDS[@]}; ++i)); do\n"
+                  "    [[ ${COMP_WORDS[i]} == --state-dir ]] || continue\n"
+                  "    [[ ${COMP_WORDS[i + 1]-} != = ]] || ((++i))\n"
+                  "    folder=(--state-dir \"${COMP_WORDS[i + 1]/#\\~/$HOME}\")\n"
+                  "  done\n"
                   "  if [[ $current == -* ]]; then\n"
                   "    words='--help ",
                   absl::StrJoin(Names(tree.options), " "),
@@ -103,7 +109,7 @@ std::string Bash(const CommandTree& tree) {
                   absl::StrJoin(CommandNames(tree), " "), "' ;;\n", "      ",
                   absl::StrJoin(CommandNames(tree, /*with_experiment_only=*/true), " | "),
                   ")\n"
-                  "        words=\"latest $(\"${COMP_WORDS[0]}\" list --json 2>/dev/null |\n"
+                  "        words=\"latest $(\"${COMP_WORDS[0]}\" list \"${folder[@]}\" --json 2>/dev/null |\n"
                   "          sed -n 's/^ *\"id\": *\"\\([^\"]*\\)\".*/\\1/p')\" ;;\n"
                   "    esac\n"
                   "  fi\n"
@@ -137,8 +143,8 @@ std::string Zsh(const CommandTree& tree) {
   const std::string function = "_" + Identifier(tree.program);
   std::string text = absl::StrCat("#compdef ", tree.program, "\n", function,
                                   "() {\n"
-                                  "  local -a subcommands flags experiments\n"
-                                  "  local command='' word\n"
+                                  "  local -a subcommands flags experiments folder\n"
+                                  "  local command='' word before=''\n"
                                   "  subcommands=(\n");
   for (const CommandDescription& command : tree.commands) {
     absl::StrAppend(
@@ -174,7 +180,12 @@ std::string Zsh(const CommandTree& tree) {
                   "    ",
                   absl::StrJoin(CommandNames(tree, /*with_experiment_only=*/true), "|"),
                   ")\n"
-                  "      experiments=(latest ${(f)\"$(${words[1]} list --json 2>/dev/null |\n"
+                  "      for word in $words; do\n"
+                  "        [[ $before != --state-dir ]] || folder=(--state-dir ${${(Q)word}/#\\~/$HOME})\n"
+                  "        [[ $word != --state-dir=* ]] || folder=(--state-dir ${${(Q)word#*=}/#\\~/$HOME})\n"
+                  "        before=$word\n"
+                  "      done\n"
+                  "      experiments=(latest ${(f)\"$(${words[1]} list $folder --json 2>/dev/null |\n"
                   "        sed -n 's/^ *\"id\": *\"\\([^\"]*\\)\".*/\\1/p')\"})\n"
                   "      _arguments $flags '1:command:' '2:experiment:($experiments)' ;;\n"
                   "    *) _arguments $flags '1:command:' '*:file:_files' ;;\n"
@@ -216,10 +227,19 @@ std::string Fish(const CommandTree& tree) {
                     FishOptions(tree.program, absl::StrCat(" -n '__fish_seen_subcommand_from ", command.name, "'"),
                                 command.options));
   }
-  absl::StrAppend(&text, "complete -c ", tree.program, " -n '__fish_seen_subcommand_from ",
+  const std::string folder = absl::StrCat("__", Identifier(tree.program), "_folder");
+  absl::StrAppend(&text, "function ", folder,
+                  "\n"
+                  "  set -l words (commandline -opc)\n"
+                  "  set -l option (contains -i -- --state-dir $words)\n"
+                  "  and printf '%s\\n' --state-dir (string replace -r '^~' $HOME -- $words[(math $option + 1)])\n"
+                  "  string match -r -- '^--state-dir=.*' $words\n"
+                  "end\n"
+                  "complete -c ",
+                  tree.program, " -n '__fish_seen_subcommand_from ",
                   absl::StrJoin(CommandNames(tree, /*with_experiment_only=*/true), " "), "' -f -a \"latest (",
-                  tree.program,
-                  " list --json 2>/dev/null | string replace -rf '^ *\\\"id\\\": *\\\"([^\\\"]*)\\\".*' '\\$1')\"\n");
+                  tree.program, " list (", folder,
+                  ") --json 2>/dev/null | string replace -rf '^ *\\\"id\\\": *\\\"([^\\\"]*)\\\".*' '\\$1')\"\n");
   return text;
 }
 

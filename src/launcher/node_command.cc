@@ -117,7 +117,6 @@ absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
 
 absl::StatusOr<int> RunNode(const CommandContext& context) {
   const CommandLine& line = context.line;
-  CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);
   LocalNode::Options options;
   LANISTA_ASSIGN_OR_RETURN(options.head, HeadAccessOf(line));
@@ -149,6 +148,8 @@ absl::StatusOr<int> RunNode(const CommandContext& context) {
     joined = true;
     std::fflush(stdout);
   };
+  // Until now a signal ends the process at once: it has nothing to hand back.
+  CatchStopSignals();
   LocalNode node(std::move(options));
   const SignalThread signals([&node, first = std::chrono::steady_clock::time_point()](int count) mutable {
     const auto now = std::chrono::steady_clock::now();

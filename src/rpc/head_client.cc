@@ -24,7 +24,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::system_clock;
 
-constexpr std::chrono::seconds kConnectLimit(5);
+// Of a head whose name has several addresses: a few may drop what comes, and channel.cc waits 5 s for each.
+constexpr std::chrono::seconds kConnectLimit(12);
 // Of calls that wait for nobody: a head that takes longer does not answer.
 constexpr std::chrono::minutes kAnswerLimit(2);
 // So long a head may be away while it is asked to create something.

@@ -20,6 +20,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/command.h"
+#include "tests/e2e/stand_in.h"
 
 namespace lanista {
 namespace {
@@ -326,31 +327,6 @@ TEST(FaultTest, CtrlCStopsCleanly) {
   for (const auto& model : trials["models"]) EXPECT_EQ(model["status"], "CANCELED") << model;
 }
 
-// A named pipe to or from a program of the test's.
-class NamedPipe {
- public:
-  explicit NamedPipe(const std::string& path) {
-    mkfifo(path.c_str(), 0600);
-    // With both ends in one hand nobody waits for the other side.
-    fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  }
-  ~NamedPipe() { close(fd_); }
-  NamedPipe(const NamedPipe&) = delete;
-  NamedPipe& operator=(const NamedPipe&) = delete;
-
-  // Waits until something was written into it; false: nothing was within a minute.
-  bool Wait() const {
-    pollfd end = {fd_, POLLIN, 0};
-    return poll(&end, 1, 60000) == 1;
-  }
-  void Write(const std::string& line) const {
-    EXPECT_EQ(write(fd_, line.data(), line.size()), static_cast<ssize_t>(line.size()));
-  }
-
- private:
-  int fd_ = -1;
-};
-
 TEST(FaultTest, ASecondCtrlCEndsEverythingAtOnceAndSaysHowToGoOn) {
   for (const bool json : {false, true}) {
     const std::string state = FreshFolder();
@@ -393,25 +369,18 @@ TEST(FaultTest, ASecondCtrlCEndsEverythingAtOnceAndSaysHowToGoOn) {
 
 TEST(FaultTest, ASecondCtrlCDoesNotKeepSlurmJobsFromBeingCanceled) {
   const std::string folder = FreshFolder();
-  // Called as Slurm's programs are.
-  const auto program = [&](const std::string& name, const std::string& body) {
-    std::ofstream(folder + "/" + name) << "#!/bin/sh\ncd " << folder << "\n" << body << "\n";
-    chmod((folder + "/" + name).c_str(), 0755);
-  };
-  program(
-      "sbatch",
+  WriteStandIn(
+      folder, "sbatch",
       "cat > script; for a; do case $a in --job-name=*) echo \"101|PENDING|${a#*=}|Priority\" > queue;; esac; done; "
       "echo 101; echo 101 > submitted");
-  program("squeue", "cat queue 2> /dev/null; true");
-  program("scancel", "echo \"$*\" > canceling; read line < go");
+  WriteStandIn(folder, "squeue", "cat queue 2> /dev/null; true");
+  WriteStandIn(folder, "scancel", "echo \"$*\" > canceling; read line < go");
   const NamedPipe submitted(folder + "/submitted"), canceling(folder + "/canceling"), go(folder + "/go");
-  const std::string path = std::getenv("PATH");
-  setenv("PATH", absl::StrCat(folder, ":", path).c_str(), 1);
+  const FirstOnPath first(folder);
   const std::string config =
       WriteFile("waiting.textproto", absl::StrCat(kWaitingSearch, "training_service { slurm { min_nodes: 1 } }"));
   BackgroundCommand run("/bin/sh",
                         {"-c", "exec \"$@\" 2>&1", "sh", kFaultyProgram, "run", config, "--state-dir", FreshFolder()});
-  setenv("PATH", path.c_str(), 1);
   ASSERT_TRUE(run.WaitForLine("models in the space"));
   ASSERT_TRUE(submitted.Wait());
   kill(run.pid(), SIGINT);

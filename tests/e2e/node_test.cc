@@ -23,6 +23,7 @@
 #include "src/rpc/head_client.h"
 #include "tests/e2e/command.h"
 #include "tests/e2e/small_graph.h"
+#include "tests/e2e/stand_in.h"
 #include "tests/storage/small_disk.h"
 #include "tests/web/http_client.h"
 
@@ -342,6 +343,18 @@ TEST_F(NodeTest, ANodeThatStoodStillForTooLongBeginsAnew) {
   const std::string next = Submit();
   WatchToEnd(next);
   EXPECT_EQ(Ask({"show", next, "--json"}).Json()["models"]["succeeded"], 40);
+}
+
+TEST_F(NodeTest, CtrlCEndsANodeThatStillLooksAtItsMachine) {
+  const std::string folder = FreshFolder();
+  const NamedPipe asked(folder + "/asked");
+  WriteStandIn(folder, "squeue", "echo asked > asked; exec sleep 20");
+  const FirstOnPath first(folder);
+  const ScopedVariable machine("SLURMD_NODENAME", "m"), job("SLURM_JOB_ID", "7");
+  BackgroundCommand node(kLanista, {"node", "--head", head_, "--cpu-slots", "1"});
+  ASSERT_TRUE(asked.Wait());
+  kill(node.pid(), SIGINT);
+  EXPECT_EQ(node.Wait(), -SIGINT);
 }
 
 TEST_F(NodeTest, WhatCanNeverWorkIsSaidOnce) {

@@ -18,11 +18,15 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What bash completes after the words of `line`; the last one may be a beginning. `lanista list` knows one experiment.
+// What bash completes after the words of `line`; the last one may be a beginning. `lanista list` knows one experiment, and
+// another one in the folder /x y.
 std::string BashCompletes(const std::string& line) {
   const std::string path = ::testing::TempDir() + "/complete.bash";
   std::ofstream(path) << CompletionScript(DescribeCommandLine("lanista"), "bash") << R"(
-lanista() { [[ $* == 'list --json' ]] && printf '    "id": "digits-1",\n'; }
+lanista() {
+  [[ $* != 'list --json' ]] || printf '    "id": "digits-1",\n'
+  [[ $2 != --state-dir || $3 != '/x y' || $4 != --json ]] || printf '    "id": "digits-2",\n'
+}
 COMP_WORDS=()" << line << R"()
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _lanista
@@ -43,6 +47,8 @@ TEST(CompletionTest, BashCompletesCommandsOptionsValuesAndExperiments) {
   EXPECT_EQ(BashCompletes("lanista trials x --sort b"), "best");
   EXPECT_EQ(BashCompletes("lanista --log-level w"), "warn");
   EXPECT_EQ(BashCompletes("lanista show ''"), "latest digits-1");
+  EXPECT_EQ(BashCompletes("lanista show --state-dir '/x y' ''"), "latest digits-2");
+  EXPECT_EQ(BashCompletes("lanista show --state-dir = '/x y' ''"), "latest digits-2") << "as bash divides it";
   // Options of other commands, and what only bash can complete: file names.
   EXPECT_EQ(BashCompletes("lanista list --dur"), "");
   EXPECT_EQ(BashCompletes("lanista run experi"), "");
