@@ -325,11 +325,16 @@ function compare(column, operator, token) {
 function compareChoice(column, operator, token) {
   const candidates = column.candidates ?? [];
   const number = readFilterNumber(token.text);
-  const text = token.text.toLowerCase();
-  const names = candidates.map((c) => valueText(c).toLowerCase());
+  const texts = candidates.map((c) => valueText(c));
+  const several = column.several?.() ?? false;
+  // Candidates may differ in capitals only: what is spelled as in the space means nothing else.
+  const isExact = texts.includes(token.text) || (several && isCombination(token.text, texts));
+  const spelled = (/** @type {string} */ t) => isExact ? t : t.toLowerCase();
+  const text = spelled(token.text);
+  const names = texts.map(spelled);
   const wanted =
       new Set(candidates.flatMap((c, i) => (typeof c === 'number' ? c === number : names[i] === text) ? [i] : []));
-  const together = column.several?.() && isCombination(text, names);
+  const together = several && isCombination(text, names);
   if (wanted.size === 0 && !together) {
     const known = candidates.slice(0, 8).map(valueText).join(', ');
     throw new FilterError(
@@ -340,7 +345,7 @@ function compareChoice(column, operator, token) {
     // By the numbers of candidates: a candidate may be a list itself.
     const chosen = column.chosen?.(row) ?? null;
     const same = Array.isArray(chosen) ?
-        chosen.some((index) => wanted.has(index)) || (together && column.text(row).toLowerCase() === text) :
+        chosen.some((index) => wanted.has(index)) || (together && spelled(column.text(row)) === text) :
         chosen !== null && wanted.has(chosen);
     return same === (operator === '=');
   };

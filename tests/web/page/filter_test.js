@@ -345,6 +345,27 @@ test('a candidate that is a list is one candidate', () => {
   equal(order('shapes'), [0, 4, 2, 1, 3]);
 });
 
+test('candidates that differ in capitals only are told apart', () => {
+  const document = sampleDocument();
+  const candidates = ['relu', 'ReLU', 'tanh'];
+  document.choices = [
+    {label: 'act', candidates, chosen: [0, 1, 2, null, 1]},
+    {label: 'acts', candidates, n_chosen: 2, chosen: [[0, 2], [1, 2], [0, 1], null, [1, 2]]}
+  ];
+  const choices = allColumns(decodeColumns(document), marks);
+  const models = (text) => filterRows(5, compileFilter(text, choices)).map((row) => row + 1);
+  equal(models('act = relu'), [1]);
+  equal(models('act in (ReLU)'), [2, 5]);
+  equal(models('act != ReLU'), [1, 3, 4]);
+  equal(models('acts = ReLU'), [2, 3, 5]);
+  equal(models('acts = "[relu, tanh]"'), [1]);
+  equal(models('acts = "[ReLU, tanh]"'), [2, 5]);
+  // What no candidate is spelled like means all that it may mean.
+  equal(models('act = RELU'), [1, 2, 5]);
+  equal(models('act = Tanh'), [3]);
+  equal(models('acts = "[RELU, tanh]"'), [1, 2, 5]);
+});
+
 test('lists in addresses keep commas and backslashes of names', () => {
   for (const list of [['a', 'b'], ['a,b', 'c\\'], [], ['-metric.x,y']]) equal(splitList(joinList(list)), list);
 });
