@@ -63,6 +63,8 @@ export class ParallelCoordinates {
     this.overlay = d3.select(this.chart.overlay);
     /** Axes whose brush is being dragged. @type {Set<string>} */
     this.dragged = new Set();
+    /** Axes that are being moved. @type {Set<string>} */
+    this.moved = new Set();
   }
 
   destroy() {
@@ -390,30 +392,42 @@ export class ParallelCoordinates {
       // d3 hands the element as `this`.
       // @ts-ignore
       const group = d3.select(this);
-      const i = self.view.order.indexOf(id);
-      group.attr('transform', `translate(${self.xOf(i)},0)`);
+      self.placeAxis(id, group, d3.drag().container(self.overlay.node()));
       self.placeBrush(id, group.select('g.brush'), d3.brushY().extent([[-11, top], [11, bottom]]));
-      group.select('rect.mover')
-          .attr('x', -30)
-          .attr('y', 0)
-          .attr('width', 60)
-          .attr('height', TOP - 8)
-          .attr('fill', 'transparent')
-          .style('cursor', 'ew-resize')
-          .call(d3.drag()
-                    .container(self.overlay.node())
-                    .on('drag',
-                        () => {
-                          group.attr('transform', `translate(${d3.event.x},0)`);
-                        })
-                    .on('end', () => {
-                      const others = self.view.order.filter((other) => other !== id);
-                      const at = others.filter((other) => self.xOf(self.view.order.indexOf(other)) < d3.event.x).length;
-                      others.splice(at, 0, id);
-                      self.store.setParams({axes: joinList(others)});
-                      self.store.changed('params');
-                    }));
     });
+  }
+
+  /**
+   * Puts an axis' brush and handle where the address has it. One that is being moved is left alone: it stays under the
+   * pointer, and another drag of D3 would not know of the finger that moves it.
+   * @param {string} id @param {any} group  of D3 @param {any} drag  of D3
+   */
+  placeAxis(id, group, drag) {
+    if (this.moved.has(id)) return;
+    group.attr('transform', `translate(${this.xOf(this.view.order.indexOf(id))},0)`);
+    group.select('rect.mover')
+        .attr('x', -30)
+        .attr('y', 0)
+        .attr('width', 60)
+        .attr('height', TOP - 8)
+        .attr('fill', 'transparent')
+        .style('cursor', 'ew-resize')
+        .call(drag.on('start', () => this.moved.add(id))
+                  .on('drag', () => group.attr('transform', `translate(${d3.event.x},0)`))
+                  .on('end', () => this.dropped(id, d3.event.x)));
+  }
+
+  /**
+   * The reader has let go of an axis.
+   * @param {string} id @param {number} x
+   */
+  dropped(id, x) {
+    this.moved.delete(id);
+    const others = this.view.order.filter((other) => other !== id);
+    const at = others.filter((other) => this.xOf(this.view.order.indexOf(other)) < x).length;
+    others.splice(at, 0, id);
+    this.store.setParams({axes: joinList(others)});
+    this.store.changed('params');
   }
 
   /**
