@@ -1,5 +1,7 @@
 // Talks to the server: relative addresses, the token in a header.
 
+import {readJson} from './decode.js';
+
 /** What the server refused, or that it does not answer (status 0). */
 export class ApiError extends Error {
   /** @param {number} status @param {string} message */
@@ -218,7 +220,7 @@ export class Api {
 
   /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
   json(path, signal) {
-    return this.ask(path, {signal}, (response) => response.json());
+    return this.ask(path, {signal}, async (response) => readJson(await response.text()));
   }
 
   /** @param {string} path @param {AbortSignal} [signal] */

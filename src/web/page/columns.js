@@ -1,5 +1,6 @@
 // The columns of the table of models: names, values, text. Pure.
 
+import {isNumber} from './decode.js';
 import {formatDuration, formatNumber, formatTime, NOTHING, oneLine, valueText} from './format.js';
 
 /**
@@ -176,13 +177,17 @@ export function allColumns(table, marks) {
     });
   }
   table.choices.forEach((choice, index) => {
-    const numeric = choice.candidates.length > 0 && choice.candidates.every((c) => typeof c === 'number');
+    const numeric = choice.candidates.length > 0 && choice.candidates.every(isNumber);
     columns.push({
       id: `choice.${choice.label}`,
       title: choice.label,
       group: 'choice',
       type: numeric ? 'number' : 'text',
-      value: (row) => chosenValue(choice, row),
+      value: (row) => {
+        const value = chosenValue(choice, row);
+        if (!numeric || value === null) return value;
+        return Array.isArray(value) ? value.map(Number) : Number(value);
+      },
       raw: (row) => chosenValue(choice, row),
       text: (row) => chosenText(choice, row) ?? NOTHING,
       candidates: choice.candidates,

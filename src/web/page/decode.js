@@ -53,6 +53,37 @@ import {findFronts} from './fronts.js';
  */
 
 /**
+ * What a JSON text says. Integers whose digits a number of JavaScript would lose (beyond 2^53) become texts, as
+ * protobuf writes them.
+ * @param {string} text @returns {any}
+ */
+export function readJson(text) {
+  // Few documents have so many digits other than behind a point: all others are read at once.
+  if (!/[^.\d]\d{16}/.test(text)) return JSON.parse(text);
+  return JSON.parse(text.replace(
+      /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g,
+      (token) => /^-?\d+$/.test(token) ? JSON.stringify(readInteger(token)) : token));
+}
+
+/**
+ * A number; an integer that loses digits as a number stays a text.
+ * @param {string} text
+ */
+export function readInteger(text) {
+  const number = Number(text);
+  return Number.isSafeInteger(number) ? number : text;
+}
+
+/**
+ * Whether a candidate is a number, as `readJson` reads these.
+ * @param {unknown} candidate
+ */
+export function isNumber(candidate) {
+  return typeof candidate === 'number' ||
+      (typeof candidate === 'string' && /^-?\d{16,}$/.test(candidate) && readInteger(candidate) === candidate);
+}
+
+/**
  * "NaN" and "Infinity" as numbers.
  * @param {unknown} value @returns {Value}
  */
@@ -117,8 +148,8 @@ export function decodeColumns(document) {
     end: sinceStart(document.end),
     begun: sinceStart(document.begun),
     attempts: column(document.attempts ?? 0),
-    params: column(document.params),
-    flops: column(document.flops),
+    params: column(document.params).map(readNumber),
+    flops: column(document.flops).map(readNumber),
     steps: column(document.steps ?? 0),
     choices: (document.choices ?? []).map((/** @type {any} */ choice) => ({
                                             label: choice.label,

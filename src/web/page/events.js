@@ -1,7 +1,7 @@
 // How facts change what the page knows: v1::ExperimentEvent as JSON, applied to a table by column. Pure but for the
 // objects that they change, which belong to the store.
 
-import {curveValue, readNumber, readTime, updateFronts} from './decode.js';
+import {curveValue, readInteger, readNumber, readTime, updateFronts} from './decode.js';
 import {findViolation} from './fronts.js';
 
 /** @typedef {import('./decode.js').Table} Table */
@@ -85,7 +85,7 @@ function applyState(table, state, time) {
 /** @param {any} value  a v1::Value */
 export function readValue(value) {
   if (value === null || value === undefined) return null;
-  if (value.i !== undefined) return Number(value.i);
+  if (value.i !== undefined) return readInteger(value.i);
   if (value.f !== undefined) return readNumber(value.f);
   if (value.b !== undefined) return value.b;
   if (value.s !== undefined) return value.s;

@@ -1,5 +1,6 @@
 // A tab's side of the stream of events: through the shared worker, or by itself where there is none.
 
+import {readJson} from './decode.js';
 import {StreamHub} from './stream_hub.js';
 
 const PING = 20000;
@@ -25,7 +26,7 @@ export class EventSourceOfTab {
   /** @param {(message: any) => void} receive  what StreamHub tells, with what is in `data` in its place */
   constructor(receive) {
     this.receive = (/** @type {any} */ message) =>
-        receive(message.type === 'facts' ? {...message, ...JSON.parse(message.data)} : message);
+        receive(message.type === 'facts' ? {...message, ...readJson(message.data)} : message);
     /** @type {MessagePort|null} */
     this.port = null;
     /** @type {StreamHub|null} */

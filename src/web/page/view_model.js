@@ -4,6 +4,7 @@ import {copyText, openNotice} from './actions.js';
 import {modelPath, oneAtATime} from './api.js';
 import {d3, drawAxes, drawMark, drawName, frameOf, paddedDomain, theme, themeName} from './canvas.js';
 import {Chart} from './chart.js';
+import {readNumber} from './decode.js';
 import {
   button,
   checkbox,
@@ -61,7 +62,7 @@ function exitText({signal, exit_status: status}) {
  * @param {{params: number, flops: number|null}} model
  */
 function costText({params, flops}) {
-  return `${counted(params, 'parameter')}${flops === null ? '' : `, ${formatNumber(flops)} FLOPs`}`;
+  return `${counted(params, 'parameter')}${flops === null ? '' : `, ${formatNumber(readNumber(flops))} FLOPs`}`;
 }
 
 export class ModelView {

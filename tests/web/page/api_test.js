@@ -29,6 +29,11 @@ async function withFetch(answer, call) {
   }
 }
 
+test('what the server answers keeps the digits of its integers', async () => {
+  const {api} = apiOf([200]);
+  equal(await withFetch(async () => new Response('[9007199254740993]'), () => api.json('a')), ['9007199254740993']);
+});
+
 test('what the server has no time for is asked for again, and given up at last', async () => {
   const soon = apiOf([503, 503, 200]);
   equal(await withFetch(soon.answer, () => soon.api.json('a')), {error: 'busy'});

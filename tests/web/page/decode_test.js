@@ -1,4 +1,4 @@
-import {curveValue, decodeAttempts, decodeColumns, decodeCurves, updateFronts} from '../../../src/web/page/decode.js';
+import {curveValue, decodeAttempts, decodeColumns, decodeCurves, isNumber, readJson, updateFronts} from '../../../src/web/page/decode.js';
 import {findFronts, findViolation} from '../../../src/web/page/fronts.js';
 
 import {check, equal, test, thrown} from './harness.js';
@@ -53,6 +53,19 @@ test('decoding copies: the document stays as it was', () => {
   const document = sampleDocument();
   decodeColumns(document).model.push(6);
   equal(document.model.length, 5);
+});
+
+test('integers beyond 2^53 keep their digits, and all else is what it was', () => {
+  const text = String.raw`{"a": [9007199254740991, 9007199254740992,-9007199254740993], "b": 0.12345678901234567,
+      "c": [12345678901234567.0, 1e300, -2e-3], "d": "x\" 9007199254740993, \\", "9007199254740993": null}`;
+  const read = readJson(text);
+  equal(read, {...JSON.parse(text), a: [9007199254740991, '9007199254740992', '-9007199254740993']});
+  equal([...read.a, 0.5, 'skip', '9007199254740991', '3'].map(isNumber), [true, true, true, true, false, false, false]);
+  equal(readJson('{"a": [1, 0.12345678901234567]}'), {a: [1, 0.12345678901234567]});
+  check(thrown(() => readJson('{"a": 9007199254740993')) instanceof SyntaxError, 'half a document');
+  const costs =
+      readJson('{"model": [1, 2], "statuses": ["RUNNING"], "status_of": 0, "flops": [9223372036854775807, 7]}');
+  equal(decodeColumns(costs).flops, [2 ** 63, 7]);
 });
 
 test('curves are read, with steps and without', () => {

@@ -1,4 +1,4 @@
-import {decodeColumns, decodeCurves} from '../../../src/web/page/decode.js';
+import {decodeColumns, decodeCurves, readJson} from '../../../src/web/page/decode.js';
 import {applyEvents, settle} from '../../../src/web/page/events.js';
 
 import {check, equal, test} from './harness.js';
@@ -292,6 +292,21 @@ test('a choice that the space does not list is told by its value, an old one by 
   equal([late.chosen[4], late.chosen[2], late.chosen[0]], [0, 1, null]);
   equal(all.table.choices[0].chosen[4], 1);
   equal(all.table.choices[0].candidates, ['conv', 'skip']);
+});
+
+test('an integer beyond 2^53 is the candidate with the same digits', () => {
+  const all = loaded();
+  all.table.choices[0].candidates = readJson('[9007199254740992, 9007199254740993]');
+  applyEvents(all, [{
+                number: '11',
+                outcome: {
+                  model: 5,
+                  attempt: 1,
+                  outcome: 'SUCCEEDED',
+                  sample: {decisions: [{label: 'op', index: [1], value: [{i: '9007199254740993'}]}]}
+                }
+              }]);
+  equal([all.table.choices[0].candidates.length, all.table.choices[0].chosen[4]], [2, 1]);
 });
 
 test('times of an attempt that goes on count from the start of the first one', () => {

@@ -1,5 +1,5 @@
 import {allColumns, defaultColumns, findColumn, measures} from '../../../src/web/page/columns.js';
-import {decodeColumns} from '../../../src/web/page/decode.js';
+import {decodeColumns, readJson} from '../../../src/web/page/decode.js';
 import {compileFilter, FilterError, filterRows, quoteForFilter} from '../../../src/web/page/filter.js';
 import {joinList, readSort, sortRows, splitList} from '../../../src/web/page/sort.js';
 
@@ -364,6 +364,18 @@ test('candidates that differ in capitals only are told apart', () => {
   equal(models('act = RELU'), [1, 2, 5]);
   equal(models('act = Tanh'), [3]);
   equal(models('acts = "[RELU, tanh]"'), [1, 2, 5]);
+});
+
+test('integers beyond 2^53 are told apart, and are numbers', () => {
+  const document = readJson(JSON.stringify(sampleDocument())
+                                .replace('"candidates":[3,5]', '"candidates":[9007199254740993,9007199254740992]'));
+  const columns = allColumns(decodeColumns(document), marks);
+  const models = (text) => filterRows(5, compileFilter(text, columns)).map((row) => row + 1);
+  const kernel = findColumn(columns, 'kernel');
+  equal([0, 2].map((row) => kernel.text(row)), ['9007199254740993', '9007199254740992']);
+  equal(models('kernel = 9007199254740993'), [1]);
+  equal(models(`kernel = ${quoteForFilter(kernel.candidates[1])}`), [3, 4]);
+  equal(models('kernel > 5'), [1, 3, 4]);
 });
 
 test('lists in addresses keep commas and backslashes of names', () => {

@@ -22,6 +22,13 @@ test('a stream is the same wherever it is cut', () => {
   }
 });
 
+test('facts keep the digits of their integers', () => {
+  const told = /** @type {any[]} */ ([]);
+  new EventSourceOfTab((message) => told.push(message.value))
+      .receive({type: 'facts', data: '{"value": 9007199254740993}'});
+  equal(told, ['9007199254740993']);
+});
+
 test('a line without end is refused at last', () => {
   const reader = new EventStreamReader();
   const block = 'x'.repeat(1 << 20);
