@@ -188,6 +188,21 @@ done
 completed=$(HOME=$work fish --no-config -c 'source $argv[1]; complete -C "lanista vali"' \
   "$prefix/share/fish/vendor_completions.d/lanista.fish")
 case "$completed" in validate*) ;; *) fail "fish completes vali with '$completed'" ;; esac
+# Ids are those of the folder that the line names.
+id=$("$prefix/bin/lanista" show latest --state-dir "$work/state" --json | sed -n 's/^ *"id": *"\([^"]*\)".*/\1/p')
+[ -n "$id" ] || fail "no experiment in $work/state"
+ids() {
+  case "$2" in *"$id"*) ;; *) fail "$1 completes ids with '$2', without $id" ;; esac
+}
+for option in "--state-dir $work/state" "--state-dir=$work/state"; do
+  # shellcheck disable=SC2016  # the shell's own variables
+  ids fish "$(HOME=$work PATH=$prefix/bin:$PATH fish --no-config -c 'source $argv[1]; complete -C "lanista show $argv[2] "' \
+    "$prefix/share/fish/vendor_completions.d/lanista.fish" "$option")"
+  # shellcheck disable=SC2016  # the shell's own variables
+  ids zsh "$(zsh -f -c 'compdef() { :; }; _arguments() { print -r -- $experiments; }; source $1
+    words=($2 show ${=3} ""); CURRENT=$#words; _lanista' \
+    zsh "$prefix/share/zsh/site-functions/_lanista" "$prefix/bin/lanista" "$option")"
+done
 # Without a terminal zsh completes nothing: what the function hands to it.
 # shellcheck disable=SC2016  # the shell's own variables
 zsh -f -c 'compdef() { :; }; _arguments() { print -rl -- "$@"; }; source $1; words=(lanista run x ""); CURRENT=4; _lanista' \

@@ -18,8 +18,8 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What bash completes after the words of `line`; the last one may be a beginning. `lanista list` knows one experiment, and
-// another one in the folder /x y.
+// What bash completes after the words of `line`; the last one may be a beginning. `lanista list` knows one experiment,
+// and another one in the folder /x y.
 std::string BashCompletes(const std::string& line) {
   const std::string path = ::testing::TempDir() + "/complete.bash";
   std::ofstream(path) << CompletionScript(DescribeCommandLine("lanista"), "bash") << R"(
