@@ -58,6 +58,11 @@ void RemoveFolder(const std::string& folder) {
   std::filesystem::remove_all(folder, ignored);
 }
 
+// Why an actor ended.
+std::string ReasonOf(const caf::error& reason) {
+  return IsStatus(reason) ? std::string(FromCafError(reason).message()) : caf::to_string(reason);
+}
+
 // Whether it has never run, nor come to an end.
 bool HasNoState(const HeldExperiment& held) {
   const absl::StatusOr<JournalReader> journal = JournalReader::Open(held.folder);
@@ -110,9 +115,13 @@ HeadSelf::behavior_type HeadState::MakeBehavior(HeadOptions options) {
 }
 
 void HeadState::Prepare(v1::Discover discover, const v1::RequirementsConfig& requirements, TakePreparation done) {
+  if (!service_status_.ok()) return done(service_status_);
   const int number = ++last_preparation_;
   preparations_[number] = std::move(done);
-  const auto fail = [this, number](const caf::error& error) { OnPrepared(number, FromCafError(error)); };
+  const auto fail = [this, number](const caf::error& error) {
+    // Where CAF says that no answer will come, OnServiceDown says why.
+    if (IsStatus(error)) OnPrepared(number, FromCafError(error));
+  };
   self_->request(options_.service, caf::infinite, std::move(discover))
       .then(
           [this, number, requirements, fail](v1::Discovered& discovered) {
@@ -425,11 +434,10 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
 void HeadState::OnServiceDown(const caf::error& reason) {
   // All ends: experiments that wait for their space go on when the next head starts.
   if (reason == caf::exit_reason::user_shutdown) return;
-  const absl::Status status = absl::InternalError(
-      absl::StrCat("an internal error ended the training service: ", std::string(FromCafError(reason).message())));
-  LogError("{}", std::string(status.message()));
-  // CAF answers only the requests that the service had not read.
-  while (!preparations_.empty()) OnPrepared(preparations_.begin()->first, status);
+  service_status_ =
+      absl::InternalError(absl::StrCat("an internal error ended the training service: ", ReasonOf(reason)));
+  LogError("{}", std::string(service_status_.message()));
+  while (!preparations_.empty()) OnPrepared(preparations_.begin()->first, service_status_);
 }
 
 void HeadState::OnExperimentDown(const caf::down_msg& down) {
@@ -440,8 +448,7 @@ void HeadState::OnExperimentDown(const caf::down_msg& down) {
     v1::ExperimentEvent event;
     event.set_experiment(found->second.id);
     event.mutable_state()->set_state(v1::ExperimentState::FAILED);
-    event.mutable_state()->set_reason(
-        absl::StrCat("an internal error ended it: ", std::string(FromCafError(down.reason).message())));
+    event.mutable_state()->set_reason(absl::StrCat("an internal error ended it: ", ReasonOf(down.reason)));
     LogError("{}{}", LogTag(found->second.id), event.state().reason());
     options_.telemetry->experiments_ended[v1::ExperimentState::FAILED].Add();
     self_->send(found->second.watcher, std::move(event));

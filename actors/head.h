@@ -127,6 +127,8 @@ class HeadState {
   // Who waits for a space, by numbers that are counted.
   std::map<int, TakePreparation> preparations_;
   int last_preparation_ = 0;
+  // INTERNAL: the training service ended by an error.
+  absl::Status service_status_;
 };
 
 // Spawn it detached: journals are opened in it. `config`s have been through LoadConfig (src/config).

@@ -85,12 +85,14 @@ std::string Bash(const CommandTree& tree) {
   }
   absl::StrAppend(&text,
                   "  esac\n"
-                  // Ids are those of the folder that the line names. bash divides `--state-dir=FOLDER` at the sign.
-                  "  local words='' folder=()\n"
+                  // Ids are those of the folder that the line names. bash divides `--state-dir=FOLDER` at the sign, and
+                  // leaves quotes and backslashes in words.
+                  "  local words='' folder=() word\n"
                   "  for ((i = 1; i < ${#COMP_WORDS[@]}; ++i)); do\n"
                   "    [[ ${COMP_WORDS[i]} == --state-dir ]] || continue\n"
                   "    [[ ${COMP_WORDS[i + 1]-} != = ]] || ((++i))\n"
-                  "    folder=(--state-dir \"${COMP_WORDS[i + 1]/#\\~/$HOME}\")\n"
+                  "    word=${COMP_WORDS[i + 1]-}\n"
+                  "    folder=(--state-dir \"${word//[\\\"\\'\\\\]/}\")\n"
                   "  done\n"
                   "  if [[ $current == -* ]]; then\n"
                   "    words='--help ",
@@ -181,8 +183,8 @@ std::string Zsh(const CommandTree& tree) {
                   absl::StrJoin(CommandNames(tree, /*with_experiment_only=*/true), "|"),
                   ")\n"
                   "      for word in $words; do\n"
-                  "        [[ $before != --state-dir ]] || folder=(--state-dir ${${(Q)word}/#\\~/$HOME})\n"
-                  "        [[ $word != --state-dir=* ]] || folder=(--state-dir ${${(Q)word#*=}/#\\~/$HOME})\n"
+                  "        [[ $before != --state-dir ]] || folder=(--state-dir ${(Q)word})\n"
+                  "        [[ $word != --state-dir=* ]] || folder=(--state-dir ${(Q)word#*=})\n"
                   "        before=$word\n"
                   "      done\n"
                   "      experiments=(latest ${(f)\"$(${words[1]} list $folder --json 2>/dev/null |\n"
@@ -232,7 +234,7 @@ std::string Fish(const CommandTree& tree) {
                   "\n"
                   "  set -l words (commandline -opc)\n"
                   "  set -l option (contains -i -- --state-dir $words)\n"
-                  "  and printf '%s\\n' --state-dir (string replace -r '^~' $HOME -- $words[(math $option + 1)])\n"
+                  "  and printf '%s\\n' --state-dir $words[(math $option + 1)]\n"
                   "  string match -r -- '^--state-dir=.*' $words\n"
                   "end\n"
                   "complete -c ",

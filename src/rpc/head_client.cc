@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::system_clock;
 
-// Of a head whose name has several addresses: a few may drop what comes, and channel.cc waits 5 s for each.
+// Up to two addresses of a head may drop what comes: channel.cc waits 5 s for each.
 constexpr std::chrono::seconds kConnectLimit(12);
 // Of calls that wait for nobody: a head that takes longer does not answer.
 constexpr std::chrono::minutes kAnswerLimit(2);

@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <string>
 
 namespace lanista {
@@ -29,10 +30,10 @@ class ScopedVariable {
     setenv(name, value.c_str(), 1);
   }
   ~ScopedVariable() {
-    if (before_.empty()) {
-      unsetenv(name_);
+    if (before_.has_value()) {
+      setenv(name_, before_->c_str(), 1);
     } else {
-      setenv(name_, before_.c_str(), 1);
+      unsetenv(name_);
     }
   }
   ScopedVariable(const ScopedVariable&) = delete;
@@ -40,7 +41,7 @@ class ScopedVariable {
 
  private:
   const char* const name_;
-  std::string before_;
+  std::optional<std::string> before_;
 };
 
 // Programs are looked for in this folder first.

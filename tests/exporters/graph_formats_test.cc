@@ -54,6 +54,17 @@ TEST_P(GraphFormatsTest, ASmallNetworkGivesTheSameValues) {
   ExpectSameInPython(*BuildModel(SmallNet()), {at::randn({2, 3, 8, 8})}, GetParam(), "small_" + GetParam());
 }
 
+TEST(GraphFormats, EachSaysWhatItNeedsAndWrites) {
+  for (const exporters::Format& format : exporters::Formats()) {
+    EXPECT_NE(format.rules.needs(), v1::ExportFormat::NEEDS_UNSPECIFIED) << format.name;
+    EXPECT_GT(format.rules.file_size(), 0) << format.name;
+    for (const v1::ExportedFile& file : format.rules.file()) {
+      EXPECT_THAT(file.suffix(), testing::StartsWith(".")) << format.name;
+      EXPECT_FALSE(file.mark().empty()) << format.name;
+    }
+  }
+}
+
 TEST(GraphFormats, EachWritesTheFilesThatItIsKnownFor) {
   const auto module = BuildModel(SmallNet());
   for (const exporters::Format& format : exporters::Formats()) {

@@ -47,8 +47,10 @@ TEST(CompletionTest, BashCompletesCommandsOptionsValuesAndExperiments) {
   EXPECT_EQ(BashCompletes("lanista trials x --sort b"), "best");
   EXPECT_EQ(BashCompletes("lanista --log-level w"), "warn");
   EXPECT_EQ(BashCompletes("lanista show ''"), "latest digits-1");
-  EXPECT_EQ(BashCompletes("lanista show --state-dir '/x y' ''"), "latest digits-2");
-  EXPECT_EQ(BashCompletes("lanista show --state-dir = '/x y' ''"), "latest digits-2") << "as bash divides it";
+  // Words as bash has them: with their quotes, and divided at the sign.
+  EXPECT_EQ(BashCompletes(R"(lanista show --state-dir "'/x y'" '')"), "latest digits-2");
+  EXPECT_EQ(BashCompletes(R"(lanista show --state-dir '/x\ y' '')"), "latest digits-2");
+  EXPECT_EQ(BashCompletes(R"(lanista show --state-dir = '"/x y"' '')"), "latest digits-2");
   // Options of other commands, and what only bash can complete: file names.
   EXPECT_EQ(BashCompletes("lanista list --dur"), "");
   EXPECT_EQ(BashCompletes("lanista run experi"), "");

@@ -13,6 +13,7 @@ from lanista.connection import Connection, reported_error
 from lanista.errors import LanistaError
 from lanista.stubs import export_formats_pb2, service_pb2
 
+
 def _is_name(name: bytes, format: str) -> bool:
     """Whether an export in the format writes a file of this name, which is in no folder."""
     value = export_formats_pb2.ExportFormat.Name.DESCRIPTOR.values_by_name.get(format.upper())

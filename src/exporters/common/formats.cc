@@ -17,10 +17,9 @@ namespace {
 // Lanista's exports contain the mark within this many bytes.
 constexpr std::streamsize kHeadBytes = 512;
 
-// What the marks of files with one name are told apart by. They stand in the first record of LibTorch's archives:
-// another program that saves the archive anew drops it.
-constexpr char kWeightsMark[] = "weights, written by Lanista";
-constexpr char kTorchScriptMark[] = "TorchScript, written by Lanista";
+// The mark of what a format writes as one file. It stands in the first record of LibTorch's archives: another program
+// that saves the archive anew drops it.
+const std::string& MarkOf(absl::string_view format) { return FindFormat(format)->rules.file(0).mark(); }
 
 bool Exists(const std::string& path) {
   std::error_code ignored;
@@ -51,8 +50,8 @@ absl::Status CheckFile(const v1::ExportedFile& file, const std::string& stem) {
   }
   const std::string head = HeadOf(path);
   if (absl::StrContains(head, file.mark())) return absl::OkStatus();
-  if (absl::StrContains(head, kWeightsMark)) return Refuse(path, "it is a model's weights");
-  if (absl::StrContains(head, kTorchScriptMark)) return Refuse(path, "it is a model in TorchScript");
+  if (absl::StrContains(head, MarkOf("weights"))) return Refuse(path, "it is a model's weights");
+  if (absl::StrContains(head, MarkOf("torchscript"))) return Refuse(path, "it is a model in TorchScript");
   return Refuse(path, "Lanista did not write it");
 }
 

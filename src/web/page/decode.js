@@ -59,10 +59,12 @@ import {findFronts} from './fronts.js';
  */
 export function readJson(text) {
   // Few documents have so many digits other than behind a point: all others are read at once.
-  if (!/[^.\d]\d{16}/.test(text)) return JSON.parse(text);
-  return JSON.parse(text.replace(
-      /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g,
-      (token) => /^-?\d+$/.test(token) ? JSON.stringify(readInteger(token)) : token));
+  if (!/(?:^|[^.\d])\d{16}/.test(text)) return JSON.parse(text);
+  let inText = false;
+  return JSON.parse(text.replace(/\\.|"|-?\d[\d.eE+-]*/g, (token) => {
+    if (token === '"') inText = !inText;
+    return !inText && /^-?\d+$/.test(token) ? JSON.stringify(readInteger(token)) : token;
+  }));
 }
 
 /**

@@ -5,6 +5,8 @@
 // closest positions that keep order and distance are found by pooling (isotonic regression), so nothing overlaps.
 // A cell is laid out by itself and is then one large node of the graph around it.
 
+import {readNumber} from './decode.js';
+
 /**
  * A node of the tree that `show-graph` lists.
  * @typedef {Object} GraphNode
@@ -53,8 +55,8 @@ export function buildGraph(document) {
       inputs: node.inputs ?? [],
       shape: node.shape ?? null,
       outputs: node.outputs ?? [],
-      parameters: node.parameters ?? null,
-      flops: node.flops ?? null,
+      parameters: readNumber(node.parameters),
+      flops: readNumber(node.flops),
       choice: node.choice ?? null,
       depth,
       children: [],
@@ -64,8 +66,8 @@ export function buildGraph(document) {
   }
   return {
     name: document.name ?? '',
-    parameters: document.parameters ?? null,
-    flops: document.flops ?? null,
+    parameters: readNumber(document.parameters),
+    flops: readNumber(document.flops),
     inputs: document.inputs ?? [],
     nodes: roots,
     warnings: document.warnings ?? [],
