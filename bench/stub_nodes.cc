@@ -90,7 +90,7 @@ class StubNodes::Impl : public StubNode::Owner {
 };
 
 StubNodes::Impl::Impl(Options options) : options_(std::move(options)) {
-  QuietGrpc();
+  SetUpGrpc();
   open_streams_ = options_.nodes;
   for (int i = 0; i < options_.nodes; ++i) nodes_.push_back(std::make_unique<StubNode>(i, this));
   for (const auto& node : nodes_) node->Start();

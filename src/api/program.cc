@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "include/lanista/main.h"
+#include "src/base/openssl_exit.h"
 #include "src/base/registrations.h"
 #include "src/base/status.h"
 #include "src/launcher/console.h"
@@ -56,6 +57,7 @@ void Init(int argc, char** argv) {
     _exit(TrialMain());
   }
   OpenClosedStandardStreams();
+  KeepOpenSslAtExit();
   on_exit(EndWithoutDestructors, nullptr);
 }
 

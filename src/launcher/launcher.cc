@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "src/base/logging.h"
+#include "src/base/openssl_exit.h"
 #include "src/base/protobuf_log.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
@@ -138,6 +139,7 @@ int RunCommandLine(int argc, char** argv, const LauncherOptions& options) {
 
 int LauncherMain(int argc, char** argv, const LauncherOptions& options) {
   OpenClosedStandardStreams();
+  KeepOpenSslAtExit();
   TakeProtobufLog();
   return CheckStandardOutput(RunCommandLine(argc, argv, options));
 }

@@ -69,7 +69,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const HeadAccess& access) {
-  QuietGrpc();
+  SetUpGrpc();
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (!access.token_file.empty()) {
     if (!access.tls && !access.address.is_loopback() && !access.insecure) {

@@ -4,11 +4,17 @@
 
 #include <cstdlib>
 
+#include "src/base/openssl_exit.h"
+
 namespace lanista {
 
-// Keeps gRPC's own log from stderr, unless the user asks for it (GRPC_VERBOSITY=ERROR): our errors say what to do.
+// Keeps gRPC's own log from stderr, unless the user asks for it (GRPC_VERBOSITY=ERROR): our errors say what to do. Its
+// threads may go on until the process has ended.
 // REQUIRES: before anything else of gRPC is used.
-inline void QuietGrpc() { setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0); }
+inline void SetUpGrpc() {
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  KeepOpenSslAtExit();
+}
 
 // GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA: 0 is as many as one likes. Otherwise gRPC stops asking after two, and a watch
 // in which nothing happens would never notice that the other side has gone without a word.

@@ -47,7 +47,7 @@ class HeadServer::Impl {
   }
 
   absl::Status Start(const Address& address, const PortProtection& protection, const std::string& tunnel_token_file) {
-    QuietGrpc();
+    SetUpGrpc();
     LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
                              MakeServerCredentials(protection, refused_));
     LANISTA_ASSIGN_OR_RETURN(listener_, Listener::Open(address));

@@ -127,10 +127,10 @@ TEST_F(ServeSafetyTest, WhoHasNotIsToldWhatToDo) {
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.Json().value("error", ""), HasSubstr("none of this head's"));
   const CommandResult plain = Ask("list", "--token-file token");
-  EXPECT_EQ(plain.exit_code, 3);
+  EXPECT_EQ(plain.exit_code, 3) << plain.err;
   EXPECT_THAT(plain.err, HasSubstr("speaks TLS: add --tls-ca FILE"));
   const CommandResult system = Ask("list", "--tls --token-file token");
-  EXPECT_EQ(system.exit_code, 3);
+  EXPECT_EQ(system.exit_code, 3) << system.err;
   EXPECT_THAT(system.err, HasSubstr("name the right one with --tls-ca FILE"));
   std::filesystem::permissions(folder_ + "/token", std::filesystem::perms::others_read,
                                std::filesystem::perm_options::add);

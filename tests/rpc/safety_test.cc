@@ -1,12 +1,14 @@
 // A head's port and those who may, and may not, come in: over real connections.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -458,6 +460,23 @@ TEST_P(FloodTest, NoConnectionKeepsAHeadFromServing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ports, FloodTest, ::testing::Bool());
+
+// gRPC's threads may use it at the end of the process.
+TEST(ChannelDeathTest, OpenSslCleansNothingUpAtExit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto exit_with_channel = [] {
+    // Behind what OpenSSL registers later. It refuses to begin once it has cleaned up.
+    std::atexit([] { _exit(OPENSSL_init_crypto(0, nullptr) == 1 ? 0 : 1); });
+    HeadAccess access;
+    access.address = {"127.0.0.1", 1};
+    access.tls = true;
+    const bool made = MakeChannel(access).ok();
+    // As gRPC does when it connects.
+    OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, nullptr);
+    std::exit(made ? 2 : 3);
+  };
+  EXPECT_EXIT(exit_with_channel(), ::testing::ExitedWithCode(0), "");
+}
 
 }  // namespace
 }  // namespace lanista
