@@ -1,5 +1,6 @@
 #include "src/rpc/channel.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,6 @@ namespace {
 constexpr int kMaxReplyBytes = 64 << 20;
 constexpr int kKeepaliveMs = 20000;
 constexpr int kKeepaliveTimeoutMs = 10000;
-// Of one attempt: some trips to the other end of the world, and a head that has much to do.
-constexpr int kConnectTimeoutMs = 5000;
 constexpr int kMinReconnectMs = 100;
 constexpr int kMaxReconnectMs = 1000;
 
@@ -90,7 +89,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const HeadAccess& acc
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, kPingsWithoutData);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
   // The option is named after what it was for once.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                   static_cast<int>(std::chrono::milliseconds(kConnectTimeout).count()));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
   // A connection of its own, which nobody else's token or certificate has opened, and which resolves the address anew.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

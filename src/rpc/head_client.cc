@@ -24,8 +24,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::system_clock;
 
-// Up to two addresses of a head may drop what comes: channel.cc waits 5 s for each.
-constexpr std::chrono::seconds kConnectLimit(12);
+// Of the first addresses of a head's name two may drop what comes.
+constexpr std::chrono::seconds kConnectLimit = 2 * kConnectTimeout + std::chrono::seconds(2);
 // Of calls that wait for nobody: a head that takes longer does not answer.
 constexpr std::chrono::minutes kAnswerLimit(2);
 // So long a head may be away while it is asked to create something.

@@ -718,21 +718,14 @@ bool WaitForFile(const std::string& path) {
 // Programs that are called as Slurm's are: a job waits for ever.
 TEST(SlurmRunTest, CtrlCBeforeTheSearchBeginsCancelsItsJobs) {
   const std::string folder = FreshFolder();
-  const auto program = [&folder](const std::string& name, const std::string& body) {
-    const std::string path = absl::StrCat(folder, "/", name);
-    std::ofstream(path) << "#!/bin/sh\ncd " << folder << "\n" << body << "\n";
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  };
-  program("sbatch",
-          "for a; do case $a in --job-name=*) echo \"101|PENDING|${a#*=}|Priority\" > queue;; esac; done\n"
-          "echo 101");
-  program("squeue", "cat queue");
-  program("scancel", "echo \"$*\" >> canceled");
-  const std::string path = std::getenv("PATH");
-  setenv("PATH", absl::StrCat(folder, ":", path).c_str(), 1);
+  WriteStandIn(folder, "sbatch",
+               "for a; do case $a in --job-name=*) echo \"101|PENDING|${a#*=}|Priority\" > queue;; esac; done\n"
+               "echo 101");
+  WriteStandIn(folder, "squeue", "cat queue");
+  WriteStandIn(folder, "scancel", "echo \"$*\" >> canceled");
+  const FirstOnPath first(folder);
   const std::string config = WriteFile("slurm.textproto", absl::StrCat(kTinySearch, "training_service { slurm {} }"));
   BackgroundCommand run(kLanista, {"run", config, "--state-dir", folder + "/state"});
-  setenv("PATH", path.c_str(), 1);
   ASSERT_TRUE(WaitForFile(folder + "/queue"));
   kill(run.pid(), SIGINT);
   EXPECT_EQ(run.Wait(), 130);

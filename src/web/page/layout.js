@@ -5,8 +5,6 @@
 // closest positions that keep order and distance are found by pooling (isotonic regression), so nothing overlaps.
 // A cell is laid out by itself and is then one large node of the graph around it.
 
-import {readNumber} from './decode.js';
-
 /**
  * A node of the tree that `show-graph` lists.
  * @typedef {Object} GraphNode
@@ -55,8 +53,8 @@ export function buildGraph(document) {
       inputs: node.inputs ?? [],
       shape: node.shape ?? null,
       outputs: node.outputs ?? [],
-      parameters: readNumber(node.parameters),
-      flops: readNumber(node.flops),
+      parameters: node.parameters ?? null,
+      flops: node.flops ?? null,
       choice: node.choice ?? null,
       depth,
       children: [],
@@ -66,8 +64,8 @@ export function buildGraph(document) {
   }
   return {
     name: document.name ?? '',
-    parameters: readNumber(document.parameters),
-    flops: readNumber(document.flops),
+    parameters: document.parameters ?? null,
+    flops: document.flops ?? null,
     inputs: document.inputs ?? [],
     nodes: roots,
     warnings: document.warnings ?? [],
